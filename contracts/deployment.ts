@@ -1,0 +1,126 @@
+/** The deployment document: what load needs to know of a deployed topology. Never holds a secret. */
+import { z } from "zod";
+
+export const httpVersionSchema = z.enum(["1.1", "2"]);
+export const runtimeSchema = z.enum(["native", "k3s"]);
+export type Runtime = z.infer<typeof runtimeSchema>;
+
+/** What a probe must observe. */
+export const expectationSchema = z.discriminatedUnion("outcome", [
+  z.strictObject({
+    outcome: z.literal("status"),
+    status: z.int().min(100).max(599),
+    /** A response header that must have exactly this value, or match this regular expression. */
+    header: z
+      .strictObject({
+        name: z.string(),
+        value: z.string().optional(),
+        matches: z.string().optional(),
+      })
+      .optional(),
+  }),
+  /** The connection is reset or refused. */
+  z.strictObject({ outcome: z.literal("refused") }),
+  /** Nothing answers within the time-out (a dropped packet). */
+  z.strictObject({ outcome: z.literal("no-response") }),
+]);
+export type Expectation = z.infer<typeof expectationSchema>;
+
+/** A request that must be answered, or must be refused, in just this way. */
+export const probeSchema = z.strictObject({
+  id: z.string().regex(/^[a-z][a-z0-9-]*$/),
+  kind: z.enum(["positive", "negative"]),
+  /** What it shows, for people. */
+  shows: z.string(),
+  /** Name of the host that sends it. */
+  host: z.string(),
+  url: z.url(),
+  http: httpVersionSchema,
+  headers: z.record(z.string(), z.string()),
+  /** File on that host whose first line is sent as bearer token. */
+  tokenFile: z.string().optional(),
+  timeoutSeconds: z.number().positive(),
+  expect: expectationSchema,
+});
+export type Probe = z.infer<typeof probeSchema>;
+
+/** A leg of the request path with the facts that must be seen on the wire. */
+export const legSchema = z.strictObject({
+  from: z.string(),
+  to: z.string(),
+  http: httpVersionSchema,
+  tls: z.enum(["none", "server", "mutual"]),
+  /** Exact facts of TLS legs; later compared with what Envoy and the kernel report. */
+  wire: z.record(z.string(), z.string()),
+});
+export type Leg = z.infer<typeof legSchema>;
+
+export const unitSchema = z.strictObject({
+  /** systemd unit, or container, whose resources are counted. */
+  name: z.string(),
+  host: z.string(),
+  kind: z.enum(["service", "proxy", "issuer", "control"]),
+  program: z.string(),
+  cpus: z.string(),
+  /** True if its CPU time counts as cost of the topology (the issuer and control plane do not). */
+  dataPlane: z.boolean(),
+});
+export type Unit = z.infer<typeof unitSchema>;
+
+export const deploymentSchema = z.strictObject({
+  schema: z.literal("ztbench/deployment/1"),
+  topology: z.string(),
+  runtime: runtimeSchema,
+  testbed: z.string(),
+  testbedClass: z.enum(["lab", "metal"]),
+  instance: z.string().optional(),
+  parameters: z.record(z.string(), z.union([z.string(), z.number()])),
+  entry: z.strictObject({
+    /** Name of the host that sends load. */
+    host: z.string(),
+    url: z.url(),
+    http: httpVersionSchema,
+    /** File of bearer tokens on that host, one a line; absent where no token is sent. */
+    tokensFile: z.string().optional(),
+    headers: z.record(z.string(), z.string()),
+  }),
+  legs: z.array(legSchema).min(1),
+  units: z.array(unitSchema).min(1),
+  /** Envoy admin endpoints, reachable only on the host itself. */
+  admin: z.array(z.strictObject({ unit: z.string(), host: z.string(), url: z.url() })),
+  probes: z.array(probeSchema).min(1),
+  /** What the host really granted, e.g. whether SCHED_RR holds. */
+  scheduling: z.enum(["rr", "other"]),
+  /** sha256 over everything rendered onto the hosts. */
+  configurationDigest: z.string().regex(/^[0-9a-f]{64}$/),
+});
+export type Deployment = z.infer<typeof deploymentSchema>;
+
+/** What the prober reads on standard input. */
+export const probeRequestSchema = z.strictObject({
+  schema: z.literal("ztbench/probe-request/1"),
+  deadlineSeconds: z.number().positive(),
+  /** `positive`: repeat until all hold or the deadline passes; `once`: ask each one time. */
+  until: z.enum(["positive", "once"]),
+  probes: z.array(probeSchema).min(1),
+});
+export type ProbeRequest = z.infer<typeof probeRequestSchema>;
+
+/** What the prober prints. */
+export const probeResultsSchema = z.strictObject({
+  schema: z.literal("ztbench/probe-results/1"),
+  results: z.array(
+    z.strictObject({
+      id: z.string(),
+      passed: z.boolean(),
+      observed: z.strictObject({
+        outcome: z.enum(["status", "refused", "no-response", "error"]),
+        status: z.int().optional(),
+        header: z.string().optional(),
+        error: z.string().optional(),
+      }),
+      durationNs: z.int().nonnegative(),
+    }),
+  ),
+});
+export type ProbeResults = z.infer<typeof probeResultsSchema>;

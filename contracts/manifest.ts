@@ -1,0 +1,48 @@
+/** The manifest of a bundle: what was planned, on what it ran, and in which order. */
+import { z } from "zod";
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+export const programSchema = z.strictObject({
+  name: z.string(),
+  version: z.string(),
+  sha256,
+  /** Where it came from, e.g. "stand-in" against "upstream" for the command provider. */
+  provenance: z.string(),
+});
+export type Program = z.infer<typeof programSchema>;
+
+export const manifestSchema = z.strictObject({
+  schema: z.literal("ztbench/manifest/1"),
+  campaign: z.string(),
+  createdAt: z.iso.datetime(),
+  planSha256: sha256,
+  seed: z.int().nonnegative(),
+  /** Version set of the third-party programs. */
+  versionSet: z.enum(["lab", "era"]),
+  programs: z.array(programSchema),
+  /** Commit of ztbench and whether its work tree had changes. */
+  commit: z.string(),
+  dirty: z.boolean(),
+  testbed: z.strictObject({
+    name: z.string(),
+    class: z.enum(["lab", "metal"]),
+    instance: z.string().optional(),
+    scheduling: z.enum(["rr", "other"]),
+  }),
+  /** Raw facts of each host as text the host printed: name of the fact to text. */
+  facts: z.record(z.string(), z.record(z.string(), z.string())),
+  /** The planned order: one entry a run. */
+  order: z.array(
+    z.strictObject({
+      run: z.int().positive(),
+      block: z.int().positive(),
+      position: z.int().positive(),
+      label: z.string(),
+      arm: z.enum(["a", "b"]),
+    }),
+  ),
+  /** Things a reader must know, e.g. that SCHED_RR was not to be had. */
+  warnings: z.array(z.string()),
+});
+export type Manifest = z.infer<typeof manifestSchema>;

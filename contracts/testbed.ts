@@ -1,0 +1,103 @@
+/** The testbed document: which hosts there are, how to reach them and how their CPUs are used. */
+import { z } from "zod";
+
+/** A kernel CPU list such as `0`, `2-9` or `0,4-7`; empty text means "not reserved". */
+export const cpuListSchema = z
+  .string()
+  .regex(/^(\d+(-\d+)?(,\d+(-\d+)?)*)?$/, 'must be a CPU list such as "0" or "2-9,12"');
+
+export const roles = ["client", "gateway", "server"] as const;
+export type Role = (typeof roles)[number];
+
+const ipv4 = z.ipv4("must be an IPv4 address");
+const port = z.int().min(1).max(65535);
+const name = z
+  .string()
+  .regex(
+    /^[a-z][a-z0-9-]{0,30}$/,
+    "must be lower case letters, digits and dashes, starting with a letter",
+  );
+
+/** The CPU sets of one host; each ends as an affinity mask and as thread counts. */
+export const cpuLayoutSchema = z.strictObject({
+  system: cpuListSchema,
+  irq: cpuListSchema,
+  load: cpuListSchema,
+  proxy: cpuListSchema,
+  service: cpuListSchema,
+});
+export type CpuLayout = z.infer<typeof cpuLayoutSchema>;
+
+export const hostSchema = z.strictObject({
+  name,
+  role: z.enum(roles),
+  /** Where SSH answers; never used for load. */
+  managementAddress: ipv4,
+  managementPort: port.default(22),
+  user: z.string().min(1).default("root"),
+  /** Private key file on the operator's machine. */
+  identityFile: z.string().min(1),
+  /** Public host key in authorized_keys form, pinned before the first contact. */
+  hostKey: z
+    .string()
+    .regex(
+      /^(ssh-|ecdsa-)\S+ [A-Za-z0-9+/]+={0,2}( .*)?$/,
+      'must be a public key line "type base64"',
+    ),
+  /** Where load and service traffic goes. */
+  dataAddress: ipv4,
+  nic: z
+    .string()
+    .regex(/^[a-zA-Z0-9_.-]{1,15}$/, "must be an interface name of at most 15 characters"),
+  cpus: cpuLayoutSchema,
+});
+export type Host = z.infer<typeof hostSchema>;
+
+export const testbedSchema = z
+  .strictObject({
+    schema: z.literal("ztbench/testbed/1"),
+    name,
+    class: z.enum(["lab", "metal"]),
+    /** Which boot of a lab this is; absent on metal, where hosts outlive the document. */
+    instance: z
+      .string()
+      .regex(/^[0-9a-f]{16}$/)
+      .optional(),
+    hosts: z.array(hostSchema).min(1),
+    /** Network of the data addresses, CIDR. */
+    dataNetwork: z.cidrv4(),
+    /** Scheduling class of load, proxies and services. */
+    scheduling: z.enum(["rr", "other"]),
+    tuningProfile: z.enum(["repro", "stock"]).default("repro"),
+    clusterKind: z.enum(["none"]).default("none"),
+  })
+  .superRefine((testbed, context) => {
+    const complain = (path: (string | number)[], message: string) => {
+      context.addIssue({ code: "custom", path: ["hosts", ...path], message });
+    };
+    const seen = new Map<string, number>();
+    testbed.hosts.forEach((host, index) => {
+      for (const key of ["name", "dataAddress"] as const) {
+        const first = seen.get(`${key} ${host[key]}`);
+        if (first === undefined) seen.set(`${key} ${host[key]}`, index);
+        else complain([index, key], `${key} is already used by hosts[${first}]`);
+      }
+      const sameRole = testbed.hosts.findIndex((other) => other.role === host.role);
+      if (host.role !== "client" && sameRole !== index) {
+        complain([index, "role"], `role ${host.role} is already held by hosts[${sameRole}]`);
+      }
+    });
+    for (const role of roles) {
+      if (!testbed.hosts.some((host) => host.role === role)) {
+        complain([], `a host with role ${role} is missing`);
+      }
+    }
+  });
+export type Testbed = z.infer<typeof testbedSchema>;
+
+/** The first host that has a role; the schema makes sure that there is one. */
+export function hostOf(testbed: Testbed, role: Role): Host {
+  const host = testbed.hosts.find((candidate) => candidate.role === role);
+  if (host === undefined) throw new Error(`testbed ${testbed.name} has no ${role}`);
+  return host;
+}

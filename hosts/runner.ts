@@ -1,0 +1,95 @@
+/** Runs scripts on a host over SSH as Pulumi resources: the one door to every host. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { remote, type types } from "@pulumi/command";
+import type * as pulumi from "@pulumi/pulumi";
+import type { Host } from "../contracts/testbed.ts";
+import { Failure } from "../contracts/failure.ts";
+
+/** What is done to a host and how it is undone, as bodies of bash functions. */
+export type HostScript = {
+  readonly create: string;
+  /** Must succeed when there is nothing left to undo. */
+  readonly remove?: string;
+  /** Bash functions and data that both use. */
+  readonly prelude?: string;
+};
+
+export type HostCommandArgs = {
+  readonly host: Host;
+  /** Boot of the lab that the command belongs to; a new boot deploys anew. */
+  readonly instance: string | undefined;
+  readonly script: HostScript;
+  /** Bound of create and of remove, each. */
+  readonly timeoutSeconds: number;
+};
+
+/**
+ * The connection to a host, its key pinned.
+ *
+ * @throws Failure `testbed` if the private key file cannot be read
+ */
+export function connectionTo(host: Host): types.input.remote.ConnectionArgs {
+  return {
+    host: host.managementAddress,
+    port: host.managementPort,
+    user: host.user,
+    hostKey: host.hostKey,
+    privateKey: readIdentity(host),
+    // About 4 s of refused connections: an absent host is an answer, not something to wait for.
+    dialErrorLimit: 6,
+    perDialTimeout: 5,
+  };
+}
+
+function readIdentity(host: Host): string {
+  try {
+    return readFileSync(host.identityFile, "utf8");
+  } catch (cause) {
+    throw new Failure(
+      "testbed",
+      `host ${host.name}: identityFile cannot be read, found ${host.identityFile}`,
+      { cause, hint: "name a readable private key in the testbed document" },
+    );
+  }
+}
+
+/** The program that bash reads on standard input; its first argument chooses the function. */
+export function renderHostScript(script: HostScript): string {
+  return [
+    "set -euo pipefail",
+    "export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    script.prelude ?? "",
+    `create() {\n${script.create}\n}`,
+    `remove() {\n${script.remove ?? ":"}\n}`,
+    '"$1"',
+    "",
+  ].join("\n");
+}
+
+/**
+ * A script on a host, with its undoing. Any change undoes the old one before the new one is done,
+ * since a changed command would otherwise never run the `delete` of its former self. A changed
+ * connection alone runs `create` again, so `create` must be idempotent.
+ */
+export function hostCommand(
+  name: string,
+  args: HostCommandArgs,
+  options: pulumi.CustomResourceOptions = {},
+): remote.Command {
+  const stdin = renderHostScript(args.script);
+  const run = (verb: string) => `timeout ${args.timeoutSeconds} bash -s ${verb}`;
+  return new remote.Command(
+    name,
+    {
+      connection: connectionTo(args.host),
+      create: run("create"),
+      ...(args.script.remove === undefined ? {} : { delete: run("remove") }),
+      stdin,
+      triggers: [args.instance ?? "metal", createHash("sha256").update(stdin).digest("hex")],
+      addPreviousOutputInEnv: false,
+      logging: "none",
+    },
+    { ...options, deleteBeforeReplace: true },
+  );
+}
