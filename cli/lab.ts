@@ -1,0 +1,89 @@
+/** The verb `lab`: raises, shows and removes the hosts inside this machine. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { stringify } from "yaml";
+import { Failure } from "../contracts/failure.ts";
+import { labDown, labStatus, labUp } from "../hosts/lab/lab.ts";
+import { initTestbed, makeStack } from "./init.ts";
+import { callEngine, engineFailure, listStacks } from "./pulumi.ts";
+import { type Io, readArguments, type Verb } from "./verb.ts";
+import { existsWorkspace, labTestbedFile, type Workspace, workspaceOf } from "./workspace.ts";
+
+const usage = `./ztbench lab up | down [--force] | status [--json]
+
+  up      raise client, gateway and server inside this machine and make them the current testbed
+  down    remove them and everything that up made; refused while stacks hold resources,
+          unless --force, which forgets what those stacks hold
+  status  what is up`;
+
+const testbedName = "lab";
+
+export const lab: Verb = {
+  summary: "up, down or status of three hosts inside this machine",
+  usage,
+  async run(argv, io) {
+    const options = { json: { type: "boolean" }, force: { type: "boolean" } } as const;
+    const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
+    const [action] = positionals;
+    switch (action) {
+      case "up":
+        return up(io, values.json === true);
+      case "down":
+        return down(io, values.force === true);
+      case "status":
+        return status(io, values.json === true);
+      default:
+        throw new Failure("usage", `lab: unknown action, "${action ?? ""}", up, down or status`, {
+          hint: "./ztbench lab --help",
+        });
+    }
+  },
+};
+
+async function up(io: Io, json: boolean): Promise<number> {
+  const raised = await labUp({ name: testbedName, network: 0, progress: io.say });
+  for (const warning of raised.warnings) io.say(`warning: ${warning}`);
+  const file = labTestbedFile(testbedName);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, stringify(raised.testbed));
+  await initTestbed(file);
+  if (json) io.print(JSON.stringify({ testbed: raised.testbed, warnings: raised.warnings }));
+  else {
+    io.say("the lab is up and is the current testbed");
+    io.say('  next: eval "$(./ztbench env)" && pulumi up -s hosts');
+  }
+  return 0;
+}
+
+async function down(io: Io, force: boolean): Promise<number> {
+  if (existsWorkspace(testbedName)) await releaseStacks(workspaceOf(testbedName), force, io);
+  await labDown({ name: testbedName, network: 0, progress: io.say });
+  return 0;
+}
+
+/** Stacks that hold resources would otherwise believe in hosts that are gone. */
+async function releaseStacks(workspace: Workspace, force: boolean, io: Io): Promise<void> {
+  // The stack itself counts as one resource while anything is deployed.
+  const held = [...(await listStacks(workspace))].filter(([, resources]) => resources > 0);
+  if (held.length === 0) return;
+  const names = held.map(([name, resources]) => `${name} (${resources} resources)`).join(", ");
+  if (!force) {
+    const destroys = held.map(([name]) => `pulumi destroy -s ${name}`).reverse();
+    throw new Failure("testbed", `lab: stacks still hold resources, ${names}, none allowed`, {
+      hint: `${destroys.join(" && ")}, or ./ztbench lab down --force`,
+    });
+  }
+  for (const [name] of held) {
+    const args = ["stack", "rm", name, "--force", "--yes", "--preserve-config"];
+    const removed = await callEngine(workspace, args);
+    if (removed.exitCode !== 0) throw engineFailure(`stack rm ${name}`, removed);
+    await makeStack(workspace, name);
+    io.say(`forgot what stack ${name} held`);
+  }
+}
+
+async function status(io: Io, json: boolean): Promise<number> {
+  const found = await labStatus({ name: testbedName, network: 0 });
+  io.print(json ? JSON.stringify(found) : found.lines.join("\n"));
+  return 0;
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseDocument } from "../../../contracts/document.ts";
+import { Failure } from "../../../contracts/failure.ts";
+import { planSchema } from "../../../contracts/plan.ts";
+import { testbedSchema } from "../../../contracts/testbed.ts";
+
+const plan = `schema: ztbench/plan/1
+name: tiny
+purpose: a test
+seed: 1
+blocks: 2
+baseline: base
+treatments:
+  - { label: base, topology: baseline }
+load:
+  rateQps: 100
+  warmupSeconds: 1
+  durationSeconds: 2
+  connections: 4
+equivalenceMargin: 0.05
+`;
+
+const host = (name: string, role: string, last: number) => `  - name: ${name}
+    role: ${role}
+    managementAddress: 198.18.1.${last}
+    identityFile: id
+    hostKey: ssh-ed25519 AAAA
+    dataAddress: 198.18.0.${last}
+    nic: data0
+    cpus: { system: "", irq: "", load: "0", proxy: "1", service: "1" }
+`;
+const testbed = `schema: ztbench/testbed/1
+name: lab
+class: lab
+instance: 0123456789abcdef
+dataNetwork: 198.18.0.0/24
+scheduling: rr
+hosts:
+${host("client", "client", 10)}${host("gateway", "gateway", 20)}${host("server", "server", 30)}`;
+
+function complaint(schema: Parameters<typeof parseDocument>[0], text: string): string {
+  try {
+    parseDocument(schema, text, "doc.yaml");
+  } catch (error) {
+    assert.ok(error instanceof Failure);
+    assert.equal(error.code, "document");
+    return error.message;
+  }
+  throw new Error("the document was accepted");
+}
+
+test("a good plan and a good testbed are accepted, with their defaults", () => {
+  const parsed = parseDocument(planSchema, plan, "doc.yaml");
+  assert.equal(parsed.treatments[0]?.driver, "vegeta-paced");
+  assert.equal(parseDocument(testbedSchema, testbed, "doc.yaml").hosts[0]?.managementPort, 22);
+});
+
+const planCases: [name: string, from: string, to: string, expected: RegExp][] = [
+  ["misspelt key", "seed: 1", "sede: 1", /doc\.yaml:4:1: sede: unknown key/],
+  ["missing key", "seed: 1\n", "", /doc\.yaml:1:1: seed: .*found nothing/],
+  ["wrong type", "blocks: 2", "blocks: two", /doc\.yaml:5:9: blocks: .*number.*found "two"/],
+  ["rate 0", "rateQps: 100", "rateQps: 0", /10:12: load\.rateQps: must be greater than 0, found 0/],
+  [
+    "negative rate",
+    "rateQps: 100",
+    "rateQps: -5",
+    /10:12: load\.rateQps: must be greater.*found -5/,
+  ],
+  [
+    "duration shorter than warm-up",
+    "warmupSeconds: 1",
+    "warmupSeconds: 9",
+    /12:20: load\.durationSeconds: must not be shorter than warmupSeconds \(9\), found 2/,
+  ],
+  [
+    "baseline that is no label",
+    "baseline: base",
+    "baseline: none",
+    /6:11: baseline: must be the label of a treatment \(base\), found "none"/,
+  ],
+  ["schema of the future", "plan/1", "plan/2", /1:9: schema: .*"ztbench\/plan\/1".*plan\/2/],
+  ["broken YAML", "blocks: 2", "blocks: [2", /doc\.yaml:\d+:\d+: /],
+  ["key given twice", "seed: 1", "seed: 1\nseed: 2", /doc\.yaml:5:1: /],
+];
+for (const [name, from, to, expected] of planCases) {
+  test(`a plan with ${name} is refused with its position`, () => {
+    assert.match(complaint(planSchema, plan.replace(from, to)), expected);
+  });
+}
+
+const testbedCases: [name: string, from: string, to: string, expected: RegExp][] = [
+  ["a duplicate role", "role: gateway", "role: server", /hosts\.2\.role: role server is already/],
+  ["a missing role", "role: gateway", "role: client", /a host with role gateway is missing/],
+  [
+    "a duplicate address",
+    "198.18.0.20",
+    "198.18.0.10",
+    /dataAddress is already used by hosts\[0\]/,
+  ],
+  [
+    "no host key",
+    "hostKey: ssh-ed25519 AAAA",
+    "hostKey: AAAA",
+    /12:14: hosts\.0\.hostKey: must be/,
+  ],
+  ["an empty document", testbed, "", /doc\.yaml:1:1: document: /],
+];
+for (const [name, from, to, expected] of testbedCases) {
+  test(`a testbed with ${name} is refused with its position`, () => {
+    assert.match(complaint(testbedSchema, testbed.replace(from, to)), expected);
+  });
+}
+
+test("all problems are told at once", () => {
+  const text = plan.replace("seed: 1", "sede: 1").replace("blocks: 2", "blocks: 0");
+  assert.equal(complaint(planSchema, text).split("\n").length, 3);
+});
