@@ -1,0 +1,168 @@
+/** What the installer does: obtains every program, then places them in the checkout. */
+import { mkdir } from "node:fs/promises";
+import { Failure } from "../contracts/failure.ts";
+import { type CachedProgram, lookUp, obtain } from "./cache.ts";
+import { type Placement, placePrograms } from "./checkout.ts";
+import { forgetRefusal, upstreamPlugin } from "./command-plugin.ts";
+import { installPackages, missingPackages } from "./debian.ts";
+import { renderListing } from "./listing.ts";
+import type { ToolsManifest } from "./manifest.ts";
+import { toolPaths } from "./paths.ts";
+import {
+  commandPluginFile,
+  envoyRecipe,
+  pulumiRecipes,
+  type Recipe,
+  serviceRecipes,
+  standInRecipe,
+  vegetaRecipe,
+} from "./programs.ts";
+import type { Progress } from "./progress.ts";
+import { checkNode, findGo } from "./toolchain.ts";
+import { type PackagePurpose, versions } from "./versions.ts";
+
+export type Options = {
+  readonly list: boolean;
+  readonly json: boolean;
+  readonly withoutLab: boolean;
+  readonly withTests: boolean;
+  readonly retryUpstream: boolean;
+};
+
+export type Installer = {
+  readonly root: string;
+  readonly cache: string;
+  readonly platform: string;
+  readonly progress: Progress;
+};
+
+const commandPlugin = (platform: string) => ({
+  name: "command",
+  version: versions["pulumi-resource-command"].version,
+  platform,
+});
+
+/**
+ * Installs everything into the checkout.
+ *
+ * @throws Failure `testbed` naming all that could not be had
+ */
+export async function install(installer: Installer, options: Options): Promise<ToolsManifest> {
+  const { root, cache, platform } = installer;
+  checkNode();
+  if (options.retryUpstream) await forgetRefusal(cache, commandPlugin(platform));
+  const paths = toolPaths(root);
+  await Promise.all([paths.bin, paths.hostBin].map((d) => mkdir(d, { recursive: true })));
+  // Compiling keeps the processors busy and fetching the network, so both go on at once.
+  const lanes = await Promise.allSettled([compile(installer), fetch(installer, options)]);
+  const failures = lanes.flatMap((lane): unknown[] =>
+    lane.status === "rejected" ? [lane.reason] : [],
+  );
+  if (failures.length > 0) throw joinFailures(failures);
+  const placements = lanes.flatMap((lane) => (lane.status === "fulfilled" ? lane.value : []));
+  const header = { schema: "ztbench/tools/1", set: "lab", platform } as const;
+  return placePrograms(root, placements, header);
+}
+
+async function fetch(installer: Installer, options: Options): Promise<readonly Placement[]> {
+  await installPackages(purposes(options), installer.progress);
+  return [await obtained(installer, envoyRecipe(installer.platform))];
+}
+
+async function compile(installer: Installer): Promise<readonly Placement[]> {
+  const { root } = installer;
+  const go = await findGo();
+  const recipes = [
+    await vegetaRecipe(root, go),
+    ...(await serviceRecipes(root, go)),
+    ...(await pulumiRecipes(root, go)),
+  ];
+  const placements: Placement[] = [];
+  for (const recipe of recipes) placements.push(await obtained(installer, recipe));
+  const cli = placements.find((p) => p.program.name === "pulumi");
+  if (cli === undefined) throw new Failure("bug", "pulumi: no recipe");
+  placements.push(await placedCommandPlugin(installer, cli.source, await standInRecipe(root, go)));
+  return placements;
+}
+
+async function placedCommandPlugin(
+  installer: Installer,
+  pulumi: string,
+  standIn: Recipe,
+): Promise<Placement> {
+  const plugin = commandPlugin(installer.platform);
+  const found = await upstreamPlugin(installer.cache, plugin, pulumi, installer.progress);
+  if (found === undefined) return obtained(installer, standIn);
+  const { name, version } = standIn;
+  const provenance = "fetched by pulumi plugin install; digest recorded, not pinned";
+  return placement(
+    { name, version, author: "upstream", provenance, files: [commandPluginFile] },
+    found,
+  );
+}
+
+async function obtained(installer: Installer, recipe: Recipe): Promise<Placement> {
+  const { cache, progress } = installer;
+  const make = async (target: string) => {
+    progress(recipe.task);
+    return recipe.make(target);
+  };
+  const onWait = () => {
+    progress(`${recipe.name}: another run is making it, waiting`);
+  };
+  return placement(recipe, await obtain(cache, recipe.key, make, onWait));
+}
+
+function placement(
+  recipe: Pick<Recipe, "name" | "version" | "author" | "provenance" | "files">,
+  cached: CachedProgram,
+): Placement {
+  const { name, version, author, provenance, files } = recipe;
+  const { key, sha256, bytes } = cached;
+  const program = { name, version, sha256, author, provenance, bytes, key, files: [...files] };
+  return { program, source: cached.file };
+}
+
+function purposes(options: Options): readonly PackagePurpose[] {
+  return [
+    "tools",
+    ...(options.withoutLab ? [] : (["lab"] as const)),
+    ...(options.withTests ? (["test"] as const) : []),
+  ];
+}
+
+/** One failure that says everything; anything that is not a Failure is a bug and goes first. */
+function joinFailures(reasons: readonly unknown[]): unknown {
+  const failures = reasons.filter((reason) => reason instanceof Failure);
+  const [first] = failures;
+  if (first === undefined || failures.length < reasons.length || failures.length === 1) {
+    return reasons.find((reason) => !(reason instanceof Failure)) ?? first;
+  }
+  const hints = failures.flatMap((failure) => failure.hint ?? []);
+  return new Failure(first.code, failures.map((failure) => failure.message).join("\n"), {
+    hint: hints.join("\n"),
+    cause: first,
+  });
+}
+
+/** What `--list` shows: each program and whether the cache has it. Changes nothing. */
+export async function list(installer: Installer, options: Options): Promise<string> {
+  const { root, cache, platform } = installer;
+  const go = await findGo();
+  const recipes = [
+    ...(await pulumiRecipes(root, go)),
+    await standInRecipe(root, go),
+    await vegetaRecipe(root, go),
+    envoyRecipe(platform),
+    ...(await serviceRecipes(root, go)),
+  ];
+  const rows = await Promise.all(
+    recipes.map(async ({ name, version, author, provenance, key }) => {
+      const isCached = (await lookUp(cache, key)) !== undefined;
+      return { name, version, author, provenance, state: isCached ? "cached" : "to be made" };
+    }),
+  );
+  const missing = (await missingPackages(purposes(options))).map((p) => p.name);
+  if (options.json) return JSON.stringify({ programs: rows, missingPackages: missing }, null, 2);
+  return renderListing(rows, missing);
+}

@@ -1,0 +1,70 @@
+/**
+ * The door to the installed programs: where they lie in a checkout, and the environment that
+ * makes `pulumi` use them and nothing else. Pure; nothing here looks at the disk.
+ */
+import path from "node:path";
+import { versions } from "./versions.ts";
+
+export type ToolPaths = {
+  /** Everything the installer makes in this checkout. */
+  readonly tools: string;
+  /** For PATH: pulumi, pulumi-language-nodejs, vegeta, envoy. */
+  readonly bin: string;
+  /** What is copied to hosts: vegeta, envoy and the programs of service/. */
+  readonly hostBin: string;
+  /** PULUMI_HOME: the plugins, and what Pulumi writes beside them. */
+  readonly pulumiHome: string;
+  readonly commandPlugin: string;
+  /** Name, version, digest and provenance of every program. */
+  readonly manifest: string;
+  readonly pulumi: string;
+  readonly vegeta: string;
+  readonly envoy: string;
+};
+
+/** Paths below `root`, the directory of a checkout. */
+export function toolPaths(root: string): ToolPaths {
+  const tools = path.join(root, ".ztbench", "tools");
+  const bin = path.join(tools, "bin");
+  const pulumiHome = path.join(tools, "pulumi-home");
+  const { name, version } = versions["pulumi-resource-command"];
+  return {
+    tools,
+    bin,
+    hostBin: path.join(tools, "host-bin"),
+    pulumiHome,
+    commandPlugin: path.join(pulumiHome, "plugins", `resource-command-v${version}`, name),
+    manifest: path.join(tools, "manifest.json"),
+    pulumi: path.join(bin, "pulumi"),
+    vegeta: path.join(bin, "vegeta"),
+    envoy: path.join(bin, "envoy"),
+  };
+}
+
+export type PulumiBackend = {
+  /** Directory of the file backend; it must exist before Pulumi runs. */
+  readonly stateDirectory: string;
+  /** File with the passphrase of the checkout, mode 0600. */
+  readonly passphraseFile: string;
+};
+
+/**
+ * The environment of every `pulumi` process, apart from PATH: own home, own backend, no update
+ * check, no download of plugins, no questions.
+ */
+export function pulumiEnvironment(root: string, backend: PulumiBackend): Record<string, string> {
+  return {
+    PULUMI_HOME: toolPaths(root).pulumiHome,
+    PULUMI_BACKEND_URL: `file://${backend.stateDirectory}?no_tmp_dir=true`,
+    PULUMI_CONFIG_PASSPHRASE_FILE: backend.passphraseFile,
+    PULUMI_SKIP_UPDATE_CHECK: "true",
+    PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true",
+    PULUMI_SUPPRESS_NEO_LINK: "true",
+  };
+}
+
+/** `current` with the directory of our programs in front, for the PATH of a child process. */
+export function toolSearchPath(root: string, current: string | undefined): string {
+  const { bin } = toolPaths(root);
+  return current === undefined || current === "" ? bin : `${bin}${path.delimiter}${current}`;
+}
