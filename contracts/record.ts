@@ -54,3 +54,33 @@ export const recordSchema = z.strictObject({
   failure: z.string().optional(),
 });
 export type RunRecord = z.infer<typeof recordSchema>;
+
+/**
+ * A run that broke off before its load was done, so that there is nothing to compute from. It lies
+ * in record.json like any other; files kept with it are for people.
+ */
+export const failedRunSchema = recordSchema
+  .pick({
+    run: true,
+    block: true,
+    position: true,
+    label: true,
+    arm: true,
+    treatment: true,
+    load: true,
+    startedAt: true,
+    finishedAt: true,
+    phaseSeconds: true,
+    files: true,
+  })
+  .extend({
+    schema: z.literal("ztbench/failed-run/1"),
+    failure: z.string().min(1),
+    /** What the probes saw, if the run got that far. */
+    probes: z.strictObject({ before: probeResultsSchema }).optional(),
+  });
+export type FailedRun = z.infer<typeof failedRunSchema>;
+
+/** What a bundle's record.json may be. */
+export const runDocumentSchema = z.discriminatedUnion("schema", [recordSchema, failedRunSchema]);
+export type RunDocument = z.infer<typeof runDocumentSchema>;
