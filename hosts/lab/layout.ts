@@ -1,0 +1,133 @@
+/** Names and addresses of one lab, derived from its name and network number alone. */
+import { createHash } from "node:crypto";
+import { Failure } from "../../contracts/failure.ts";
+import { roles, type Role } from "../../contracts/testbed.ts";
+
+/** Where the hosts keep what must outlive their reboot. */
+export const persistentPath = "/var/lib/ztbench";
+
+/** Labs with different numbers can be up on one machine at the same time. */
+export const highestNetwork = 15;
+
+export const dataPrefixLength = 24;
+const dataNet = "198.18.0";
+export const dataNetwork = `${dataNet}.0/${dataPrefixLength}`;
+const firstManagementOctet = 16;
+const hostOctets: Readonly<Record<Role, number>> = { client: 10, gateway: 20, server: 30 };
+
+/** IFNAMSIZ is 16 including the terminating zero. */
+const longestLinkName = 15;
+const longestRole = Math.max(...roles.map((role) => role.length));
+export const longestLabName = longestLinkName - longestRole - 1;
+
+export type HostLayout = {
+  readonly role: Role;
+  /** Name of the nspawn machine, its network namespace and its systemd unit. */
+  readonly machine: string;
+  /** End of the management link in the machine's own namespace. */
+  readonly link: string;
+  readonly dataAddress: string;
+  readonly dataMac: string;
+  readonly managementAddress: string;
+  readonly uuid: string;
+};
+
+export type LabLayout = {
+  readonly name: string;
+  readonly network: number;
+  /** Prefix of namespaces, units and machines; also the cgroup and the nft table. */
+  readonly prefix: string;
+  /** Namespace that holds nothing but the data bridge. */
+  readonly switchNamespace: string;
+  readonly managementSubnet: string;
+  /** Address of the machine on every management link. */
+  readonly machineAddress: string;
+  /** Text that marks the lab's links in the machine's namespace. */
+  readonly linkAlias: string;
+  readonly hosts: readonly HostLayout[];
+};
+
+/** Address of a role on the data network, the same in every lab. */
+export function dataAddressOf(role: Role): string {
+  return `${dataNet}.${hostOctets[role]}`;
+}
+
+/**
+ * Derives every name and address of a lab.
+ * @throws Failure `testbed` when the name or the number cannot be used
+ */
+export function layLab(name: string, network: number): LabLayout {
+  checkName(name);
+  checkNetwork(network);
+  const prefix = `ztlab-${name}`;
+  const management = `198.18.${firstManagementOctet + network}`;
+  return {
+    name,
+    network,
+    prefix,
+    switchNamespace: `${prefix}-switch`,
+    managementSubnet: `${management}.0/24`,
+    machineAddress: `${management}.1`,
+    linkAlias: `ztbench lab ${name}`,
+    hosts: roles.map((role) => ({
+      role,
+      machine: `${prefix}-${role}`,
+      link: `${name}-${role}`,
+      dataAddress: dataAddressOf(role),
+      dataMac: macOf(`${prefix}-${role}`),
+      managementAddress: `${management}.${hostOctets[role]}`,
+      uuid: uuidOf(`${prefix}-${role}`),
+    })),
+  };
+}
+
+/** All network namespaces of a lab, the switch last. */
+export function namespacesOf(layout: LabLayout): string[] {
+  return [...layout.hosts.map((host) => host.machine), layout.switchNamespace];
+}
+
+function checkName(name: string): void {
+  if (name.length > longestLabName) {
+    throw new Failure(
+      "testbed",
+      `lab name: too long for an interface name, ${name.length} characters in "${name}", ` +
+        `at most ${longestLabName} allowed`,
+      { hint: `choose a shorter name: links are called NAME-ROLE, ${longestLinkName} characters` },
+    );
+  }
+  if (!/^[a-z][a-z0-9]*$/.test(name)) {
+    throw new Failure(
+      "testbed",
+      `lab name: not usable, "${name}", allowed are lower case letters and digits, letter first`,
+    );
+  }
+}
+
+function checkNetwork(network: number): void {
+  if (!Number.isInteger(network) || network < 0 || network > highestNetwork) {
+    throw new Failure(
+      "testbed",
+      `lab network: out of range, ${network}, allowed are whole numbers 0 to ${highestNetwork}`,
+    );
+  }
+}
+
+/** A locally administered unicast address, so that it stays the same over every boot. */
+function macOf(seed: string): string {
+  const digest = createHash("sha256").update(seed).digest();
+  const tail = [...digest.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, "0"));
+  return ["02", ...tail].join(":");
+}
+
+/** A version 4 shaped UUID; it becomes the machine id of the host. */
+function uuidOf(seed: string): string {
+  const hex = createHash("sha256").update(`${seed}/uuid`).digest("hex");
+  const parts = [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `4${hex.slice(12, 15)}`,
+    `8${hex.slice(15, 18)}`,
+    hex.slice(18, 30),
+  ];
+  return parts.join("-");
+}
