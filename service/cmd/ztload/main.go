@@ -1,0 +1,83 @@
+// Command ztload drives load: it writes targets, sends requests on time, and turns the records into
+// rows. It judges nothing.
+package main
+
+import (
+	"context"
+	"log"
+
+	"ztbench/service/internal/load"
+	"ztbench/service/internal/program"
+)
+
+const usage = `usage: ztload targets|attack|encode [flags]
+  targets  write a vegeta targets file, one target for each token
+  attack   send requests on a planned schedule, write vegeta records and the plan
+  encode   turn vegeta records into gzipped CSV rows
+"ztload COMMAND -help" lists the flags`
+
+func main() { program.Run("ztload", run) }
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return program.Usagef("command: missing, want targets, attack or encode\n%s", usage)
+	}
+	switch command, rest := args[0], args[1:]; command {
+	case "targets":
+		return targets(rest)
+	case "attack":
+		return attack(ctx, rest)
+	case "encode":
+		return encode(rest)
+	case "-help", "--help", "-h", "-version", "--version":
+		return program.NewFlags("ztload").Read(args)
+	default:
+		return program.Usagef("command: unknown, %q, want targets, attack or encode", command)
+	}
+}
+
+func targets(args []string) error {
+	var target, tokensFile, out string
+	var headers program.Strings
+	flags := program.NewFlags("ztload targets")
+	flags.StringVar(&target, "url", "", "`URL` to GET")
+	flags.StringVar(&tokensFile, "tokens", "", "`file` of bearer tokens, one a line")
+	flags.Var(&headers, "header", "`\"name: value\"` for every target; may be repeated")
+	flags.StringVar(&out, "out", "", "`file` to write")
+	if err := flags.Read(args); err != nil {
+		return err
+	}
+	err := program.Required(map[string]string{"url": target, "out": out}, "url", "out")
+	if err != nil {
+		return err
+	}
+	var tokens []string
+	if tokensFile != "" {
+		if tokens, err = load.ReadTokens(tokensFile); err != nil {
+			return err
+		}
+	}
+	program.LogStart("command=targets", "url="+target, "out="+out)
+	return load.WriteTargets(out, target, headers, tokens)
+}
+
+func encode(args []string) error {
+	var inputs program.Strings
+	var out string
+	flags := program.NewFlags("ztload encode")
+	flags.Var(&inputs, "in", "`file` of vegeta gob records; may be repeated")
+	flags.StringVar(&out, "out", "", "`file` to write, gzipped CSV")
+	if err := flags.Read(args); err != nil {
+		return err
+	}
+	err := program.Required(map[string]string{"in": inputs.String(), "out": out}, "in", "out")
+	if err != nil {
+		return err
+	}
+	program.LogStart("command=encode", "in="+inputs.String(), "out="+out)
+	rows, err := load.Encode(inputs, out)
+	if err == nil {
+		log.Printf("done rows=%d", rows)
+	}
+	return err
+}
