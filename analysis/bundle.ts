@@ -1,0 +1,159 @@
+/**
+ * Opens a bundle, the directory that a campaign wrote: verifies it, then reads plan, manifest and
+ * records by their schemas. Everything else in it is read later, as it is needed.
+ */
+import { readFile, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { z } from "zod";
+import { parseDocument } from "../contracts/document.ts";
+import { Failure } from "../contracts/failure.ts";
+import { type Manifest, manifestSchema } from "../contracts/manifest.ts";
+import { type Plan, planSchema } from "../contracts/plan.ts";
+import { type RunDocument, runDocumentSchema } from "../contracts/record.ts";
+import { sha256Of, verifyChecksums } from "./checksum.ts";
+
+/** Bounds what a sample file may take of memory. */
+const textBytesMax = 256 * 1024 * 1024;
+
+export type BundleRun = {
+  /** Name of its directory under `runs/`. */
+  readonly name: string;
+  readonly record: RunDocument;
+  /** Files of the run, relative to its directory. */
+  readonly files: readonly string[];
+};
+
+export type Bundle = {
+  readonly directory: string;
+  readonly plan: Plan;
+  readonly manifest: Manifest;
+  /** In the order in which they were made. */
+  readonly runs: readonly BundleRun[];
+};
+
+/**
+ * Verifies and opens a bundle.
+ *
+ * @throws Failure `document` if a file was changed, is missing or extra, or does not fit its schema
+ */
+export async function openBundle(directory: string): Promise<Bundle> {
+  const info = await stat(directory).catch(() => undefined);
+  if (info?.isDirectory() !== true) {
+    throw new Failure("document", `bundle: must be a directory, found ${directory}`, {
+      hint: "give the directory that a campaign wrote, e.g. results/NAME",
+    });
+  }
+  const files = await verifyChecksums(directory);
+  const plan = await readDocument(directory, "plan.yaml", planSchema);
+  const manifest = await readDocument(directory, "manifest.json", manifestSchema);
+  const planSha256 = await sha256Of(join(directory, "plan.yaml"));
+  if (planSha256 !== manifest.planSha256) {
+    throw new Failure(
+      "document",
+      `plan.yaml: must be the plan of the manifest, sha256 ${manifest.planSha256}, found ${planSha256}`,
+    );
+  }
+  const entries = (await readdir(join(directory, "runs")).catch((): string[] => [])).sort();
+  const names = entries.filter((name) => !name.startsWith(".partial-"));
+  const runs: BundleRun[] = [];
+  for (const name of names) runs.push(await openRun(directory, name, files));
+  runs.sort((a, b) => a.record.run - b.record.run);
+  checkOrder(runs, manifest);
+  return { directory, plan, manifest, runs };
+}
+
+/** Path of a file of a run, for readers that stream. */
+export function runPath(bundle: Bundle, run: BundleRun, file: string): string {
+  return join(bundle.directory, "runs", run.name, file);
+}
+
+/** Name of a file of a run for messages: its path inside the bundle. */
+export function runFileName(run: BundleRun, file: string): string {
+  return `runs/${run.name}/${file}`;
+}
+
+/**
+ * Reads a text file of a run.
+ *
+ * @throws Failure `document` if it is larger than a raw text may be
+ */
+export async function readRunText(bundle: Bundle, run: BundleRun, file: string): Promise<string> {
+  const path = runPath(bundle, run, file);
+  const { size } = await stat(path);
+  if (size > textBytesMax) {
+    throw new Failure(
+      "document",
+      `${runFileName(run, file)}: must have ${textBytesMax} bytes at most, found ${size}`,
+    );
+  }
+  return readFile(path, "utf8");
+}
+
+async function openRun(
+  directory: string,
+  name: string,
+  listed: readonly string[],
+): Promise<BundleRun> {
+  const prefix = `runs/${name}/`;
+  const files = listed.filter((f) => f.startsWith(prefix)).map((f) => f.slice(prefix.length));
+  if (!files.includes("record.json")) {
+    throw new Failure("document", `${prefix}record.json: is missing`, {
+      hint: "the campaign broke off in this run; go on with ./ztbench campaign PLAN --resume",
+    });
+  }
+  const record = await readDocument(directory, `${prefix}record.json`, runDocumentSchema);
+  const expected = runName(record);
+  if (name !== expected) {
+    throw new Failure("document", `${prefix}record.json: belongs to ${expected}, found in ${name}`);
+  }
+  for (const file of Object.keys(record.files)) {
+    if (files.includes(file)) continue;
+    throw new Failure("document", `${prefix}record.json: files: ${file} is not in the bundle`);
+  }
+  return { name, record, files };
+}
+
+/** Name of a run's directory: `<number>-b<block>-<label>-<arm>`. */
+export function runName(run: Pick<RunDocument, "run" | "block" | "label" | "arm">): string {
+  return `${String(run.run).padStart(3, "0")}-b${run.block}-${run.label}-${run.arm}`;
+}
+
+/** Each run must be a planned one; a run that broke off may have been repeated under a new number. */
+function checkOrder(runs: readonly BundleRun[], manifest: Manifest): void {
+  const planned = new Set(manifest.order.map(cellKey));
+  const numbers = new Map<number, string>();
+  for (const { name, record } of runs) {
+    const at = `runs/${name}/record.json`;
+    if (!planned.has(cellKey(record))) {
+      throw new Failure(
+        "document",
+        `${at}: must be planned in manifest.json, found block ${record.block}, ` +
+          `label ${record.label}, arm ${record.arm}`,
+      );
+    }
+    const other = numbers.get(record.run);
+    if (other !== undefined) {
+      throw new Failure("document", `${at}: run: ${record.run} is already the number of ${other}`);
+    }
+    numbers.set(record.run, name);
+  }
+}
+
+/** Which planned run it is: a repeat has another number, but the same cell. */
+export function cellKey(run: Pick<RunDocument, "block" | "label" | "arm">): string {
+  return `b${run.block}-${run.label}-${run.arm}`;
+}
+
+async function readDocument<S extends z.ZodType>(
+  directory: string,
+  file: string,
+  schema: S,
+): Promise<z.output<S>> {
+  let text: string;
+  try {
+    text = await readFile(join(directory, file), "utf8");
+  } catch (error) {
+    throw new Failure("document", `${file}: is missing in the bundle`, { cause: error });
+  }
+  return parseDocument(schema, text, file);
+}

@@ -1,0 +1,115 @@
+/**
+ * Collects the latencies of a run by one-second intervals of the plan, and adds these up: each
+ * published quantile can be rebuilt from the lines of the interval log.
+ */
+import { LatencyHistogram } from "./histogram.ts";
+
+export const intervalSeconds = 1;
+export const seriesNames = ["response", "service", "lag"] as const;
+export type SeriesName = (typeof seriesNames)[number];
+export type Series = Record<SeriesName, LatencyHistogram>;
+
+/** Rows come by order of completion, so a few intervals are open at a time; more cost memory. */
+const openIntervalsMax = 16;
+
+export type IntervalLog = {
+  /** When offset 0 of the plan was due, nanoseconds since 1970. */
+  readonly startNs: bigint;
+  /** Receives the log line by line. */
+  readonly write: (line: string) => void;
+};
+
+function newSeries(): Series {
+  return {
+    response: new LatencyHistogram(),
+    service: new LatencyHistogram(),
+    lag: new LatencyHistogram(),
+  };
+}
+
+/** Records requests into their interval; totals are complete after `finish`. */
+export class IntervalRecorder {
+  readonly totals: Series = newSeries();
+  readonly #log: IntervalLog | undefined;
+  readonly #open = new Map<number, Series>();
+  readonly #free: Series[] = [];
+  #currentIndex = -1;
+  #current: Series | undefined;
+
+  constructor(log?: IntervalLog) {
+    this.#log = log;
+    if (log !== undefined) writeHead(log);
+  }
+
+  /** The histograms of the interval in which a request was due. */
+  at(intendedNs: number): Series {
+    const index = Math.floor(intendedNs / (intervalSeconds * 1e9));
+    if (index === this.#currentIndex && this.#current !== undefined) return this.#current;
+    let series = this.#open.get(index);
+    if (series === undefined) {
+      if (this.#open.size >= openIntervalsMax) this.#close(Math.min(...this.#open.keys()));
+      series = this.#free.pop() ?? newSeries();
+      this.#open.set(index, series);
+    }
+    this.#currentIndex = index;
+    this.#current = series;
+    return series;
+  }
+
+  /** Closes all intervals and frees what they held. */
+  finish(): Series {
+    for (const index of [...this.#open.keys()].sort((a, b) => a - b)) this.#close(index);
+    for (const series of this.#free) destroySeries(series);
+    this.#free.length = 0;
+    return this.totals;
+  }
+
+  /** Frees everything, totals too. */
+  destroy(): void {
+    this.finish();
+    destroySeries(this.totals);
+  }
+
+  /** A late row may open an interval anew: then it has two lines, which add up. */
+  #close(index: number): void {
+    const series = this.#open.get(index);
+    if (series === undefined) return;
+    this.#open.delete(index);
+    if (index === this.#currentIndex) this.#currentIndex = -1;
+    for (const name of seriesNames) {
+      const histogram = series[name];
+      if (histogram.count === 0) continue;
+      this.#writeLine(index, name, histogram);
+      this.totals[name].add(histogram);
+      histogram.reset();
+    }
+    this.#free.push(series);
+  }
+
+  #writeLine(index: number, name: SeriesName, histogram: LatencyHistogram): void {
+    const log = this.#log;
+    if (log === undefined) return;
+    const start = seconds(log.startNs + BigInt(index * intervalSeconds) * 1_000_000_000n);
+    const maxMs = (histogram.maxNs / 1e6).toFixed(3);
+    const length = intervalSeconds.toFixed(3);
+    log.write(`Tag=${name},${start},${length},${maxMs},${histogram.encode()}\n`);
+  }
+}
+
+function destroySeries(series: Series): void {
+  for (const name of seriesNames) series[name].destroy();
+}
+
+/** Times are absolute: a reader that finds neither start nor base time would invent one. */
+function writeHead(log: IntervalLog): void {
+  const start = seconds(log.startNs);
+  const date = new Date(Number(log.startNs / 1_000_000n)).toISOString();
+  log.write("#[Histogram log format version 1.3]\n");
+  log.write(`#[StartTime: ${start} (seconds since epoch), ${date}]\n`);
+  log.write('"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n');
+}
+
+function seconds(ns: bigint): string {
+  const milliseconds = ns / 1_000_000n;
+  return `${milliseconds / 1000n}.${String(milliseconds % 1000n).padStart(3, "0")}`;
+}

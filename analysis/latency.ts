@@ -1,0 +1,181 @@
+/**
+ * The latencies of one run, counted from when each request was due (not from when it left), so
+ * that a driver that falls behind cannot hide what it should have measured.
+ */
+import { Failure } from "../contracts/failure.ts";
+import type { LoadPlan } from "../contracts/record.ts";
+import { type Cell, none, value } from "./cell.ts";
+import { highestTrackableNs, type LatencyHistogram } from "./histogram.ts";
+import { IntervalRecorder } from "./interval.ts";
+import { readRequests, type RequestTotals } from "./requests.ts";
+
+export const quantileNames = ["p50", "p95", "p99", "p99.9"] as const;
+export type QuantileName = (typeof quantileNames)[number];
+const quantileOf = { p50: 0.5, p95: 0.95, p99: 0.99, "p99.9": 0.999 } as const;
+
+/** A quantile is only told if so many planned requests lie beyond it. */
+const tailRequestsMin = 100;
+
+export type SeriesSummary = {
+  readonly count: number;
+  readonly minNs: Cell;
+  readonly maxNs: Cell;
+  readonly meanNs: Cell;
+  readonly quantiles: Readonly<Record<QuantileName, Cell>>;
+};
+
+export type RunLatency = {
+  readonly planned: number;
+  readonly sent: number;
+  /** Answered with 2xx. */
+  readonly ok: number;
+  readonly failed: number;
+  readonly seqMax: number;
+  readonly codes: Readonly<Record<string, number>>;
+  readonly errors: Readonly<Record<string, number>>;
+  /** Requests too late for the histogram; they count as failed in every quantile. */
+  readonly overflow: number;
+  /** Least lag, nanoseconds; negative if a request left before it was due. */
+  readonly lagMinNs: number;
+  /** True if the start was estimated from the rows, which cannot see a constant lateness. */
+  readonly startEstimated: boolean;
+  /** Answered requests; failed and unsent ones rank above all others. */
+  readonly response: SeriesSummary;
+  readonly service: SeriesSummary;
+  /** Requests that were sent, answered or not. */
+  readonly lag: SeriesSummary;
+};
+
+export type LatencySource = {
+  readonly path: string;
+  readonly name: string;
+  readonly loadPlan: LoadPlan;
+  readonly measuredFromNs: string;
+  /** Planned offsets in nanoseconds by sequence number, for arrivals that are not uniform. */
+  readonly offsetsNs?: Float64Array;
+  /** Receives the interval log line by line. */
+  readonly writeInterval?: (line: string) => void;
+};
+
+/**
+ * Reads the requests of a run and summarises response, service and lag.
+ *
+ * response = sent + latency - due, service = latency, lag = sent - due, where `due` is the start
+ * of the plan plus the planned offset of the sequence number.
+ *
+ * @throws Failure `document` for bad rows or a load plan without what its arrival needs
+ */
+export async function measureLatency(source: LatencySource): Promise<RunLatency> {
+  const { loadPlan, offsetsNs } = source;
+  if (loadPlan.arrival !== "uniform" && offsetsNs === undefined) {
+    throw new Failure("document", `${source.name}: arrival is ${loadPlan.arrival}, but no offsets`);
+  }
+  const estimated = loadPlan.startNs === undefined;
+  const originNs = loadPlan.startNs ?? source.measuredFromNs;
+  const requests = { path: source.path, name: source.name, originNs, planned: loadPlan.planned };
+  const startNs = estimated ? await estimateStart(requests, loadPlan) : 0;
+  const { writeInterval } = source;
+  const recorder = new IntervalRecorder(
+    writeInterval && {
+      startNs: BigInt(originNs) + BigInt(Math.round(startNs)),
+      write: writeInterval,
+    },
+  );
+  const { intervalNs } = loadPlan;
+  let overflow = 0;
+  let lagMinNs = Number.POSITIVE_INFINITY;
+  try {
+    const totals = await readRequests(requests, (seq, sentNs, latencyNs, ok) => {
+      const dueNs = offsetsNs === undefined ? seq * intervalNs : (offsetsNs[seq] ?? Number.NaN);
+      const lagNs = sentNs - startNs - dueNs;
+      if (lagNs < lagMinNs) lagMinNs = lagNs;
+      // A clock that is slewed can make a request look early; the least lag is kept and gated.
+      const lateNs = lagNs > 0 ? lagNs : 0;
+      const responseNs = lateNs + latencyNs;
+      if (!(responseNs <= highestTrackableNs)) {
+        overflow += 1;
+        return undefined;
+      }
+      const series = recorder.at(dueNs);
+      series.lag.record(lateNs);
+      if (ok) {
+        series.response.record(responseNs);
+        series.service.record(latencyNs);
+      }
+      return undefined;
+    });
+    const { response, service, lag } = recorder.finish();
+    return {
+      ...countsOf(totals, loadPlan.planned),
+      overflow,
+      lagMinNs: totals.rows === 0 ? 0 : lagMinNs,
+      startEstimated: estimated,
+      response: summarise(response, loadPlan.planned),
+      service: summarise(service, loadPlan.planned),
+      lag: summarise(lag, totals.rows),
+    };
+  } finally {
+    recorder.destroy();
+  }
+}
+
+function countsOf(totals: RequestTotals, planned: number) {
+  return {
+    planned,
+    sent: totals.rows,
+    ok: totals.rows - totals.failed,
+    failed: totals.failed,
+    seqMax: totals.seqMax,
+    codes: Object.fromEntries([...totals.codes].map(([code, count]) => [String(code), count])),
+    errors: Object.fromEntries(totals.errors),
+  };
+}
+
+/**
+ * When sequence number 0 was due, relative to the origin: the earliest send of the plan's first
+ * second, each moved back by its planned offset. The vegeta CLI does not tell its start. The
+ * estimate takes a lateness shared by all these requests for part of the start.
+ */
+async function estimateStart(
+  requests: Parameters<typeof readRequests>[0],
+  loadPlan: LoadPlan,
+): Promise<number> {
+  const { intervalNs, planned } = loadPlan;
+  const wanted = Math.min(planned, Math.ceil(1e9 / intervalNs));
+  let seen = 0;
+  let startNs = Number.POSITIVE_INFINITY;
+  await readRequests(requests, (seq, sentNs) => {
+    if (seq >= wanted) return undefined;
+    seen += 1;
+    startNs = Math.min(startNs, sentNs - seq * intervalNs);
+    return seen === wanted;
+  });
+  return Number.isFinite(startNs) ? startNs : 0;
+}
+
+/** Quantiles rank over `population`; what is missing from the histogram ranks last. */
+function summarise(histogram: LatencyHistogram, population: number): SeriesSummary {
+  const { count } = histogram;
+  const exact = (ns: number): Cell => (count === 0 ? none("no answers") : value(ns, "ns"));
+  const quantile = (name: QuantileName): Cell => {
+    const beyond = population * (1 - quantileOf[name]);
+    // Rounded, since 1 - 0.999 is a little more than a thousandth.
+    if (Math.round(beyond * 1e6) / 1e6 < tailRequestsMin) {
+      return none(`too few requests for ${name}`);
+    }
+    const rank = Math.ceil(Math.round(population * quantileOf[name] * 1e6) / 1e6);
+    return rank > count ? none("> timeout") : value(histogram.valueAtRank(rank), "ns");
+  };
+  return {
+    count,
+    minNs: exact(histogram.minNs),
+    maxNs: exact(histogram.maxNs),
+    meanNs: exact(histogram.sumNs / count),
+    quantiles: {
+      p50: quantile("p50"),
+      p95: quantile("p95"),
+      p99: quantile("p99"),
+      "p99.9": quantile("p99.9"),
+    },
+  };
+}
