@@ -9,14 +9,24 @@ const label = z
 export const drivers = ["vegeta", "vegeta-paced"] as const;
 
 /** One thing to measure. Its label names rows and directories and is never parsed. */
-export const treatmentSchema = z.strictObject({
-  label,
-  topology: z.string().min(1),
-  runtime: runtimeSchema.default("native"),
-  parameters: z.record(z.string(), z.union([z.string(), z.number()])).default({}),
-  driver: z.enum(drivers).default("vegeta-paced"),
-  arrival: z.enum(["uniform", "poisson"]).default("uniform"),
-});
+export const treatmentSchema = z
+  .strictObject({
+    label,
+    topology: z.string().min(1),
+    runtime: runtimeSchema.default("native"),
+    parameters: z.record(z.string(), z.union([z.string(), z.number()])).default({}),
+    driver: z.enum(drivers).default("vegeta-paced"),
+    arrival: z.enum(["uniform", "poisson"]).default("uniform"),
+  })
+  .superRefine((treatment, context) => {
+    if (treatment.driver === "vegeta" && treatment.arrival !== "uniform") {
+      context.addIssue({
+        code: "custom",
+        path: ["arrival"],
+        message: "must be uniform with driver vegeta, which knows no other",
+      });
+    }
+  });
 export type Treatment = z.infer<typeof treatmentSchema>;
 
 export const loadSchema = z

@@ -116,7 +116,7 @@ async function spawn(
   signal: AbortSignal,
   unpackInto?: string,
 ): Promise<Output> {
-  if (signal.aborted) throw interrupted(host);
+  if (isAborted(signal)) throw interrupted(host);
   const words = (script.arguments ?? []).map(shellWord).join(" ");
   const command = `timeout ${script.timeoutSeconds} bash -s -- ${words}`;
   const deadline = AbortSignal.timeout((script.timeoutSeconds + graceSeconds) * 1000);
@@ -125,16 +125,23 @@ async function spawn(
     signal: AbortSignal.any([signal, deadline]),
     nothrow: true,
     quiet: true,
+    // Ctrl-C reaches ztbench alone, which then ends things on the hosts in order.
+    detached: true,
   });
   const ended =
     unpackInto === undefined
       ? await shell`ssh -F ${config} ${host.name} ${command}`
       : await shell`ssh -F ${config} ${host.name} ${command} | tar -x --no-same-owner -C ${unpackInto}`;
-  if (signal.aborted) throw interrupted(host);
+  if (isAborted(signal)) throw interrupted(host);
   // 124 is `timeout`'s word for a script that was ended by the host.
   if (deadline.aborted || ended.exitCode === 124) throw late(host, script);
   if (ended.exitCode === 255) throw sshFailure(host, ended.stderr);
   return { code: ended.exitCode ?? 1, stdout: ended.stdout, stderr: ended.stderr };
+}
+
+/** A call, since the compiler takes a property for constant while nothing is seen to change it. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
 }
 
 function interrupted(host: Host): Failure {

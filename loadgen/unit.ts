@@ -1,0 +1,65 @@
+/** Transient systemd units of the load side on the hosts: how they are named, pinned and started. */
+
+/** All units of the load side carry it, so that what a killed campaign left is found again. */
+export const unitPrefixes = ["ztbench-load-", "ztbench-sample-"] as const;
+
+export type Placement = {
+  /** Kernel CPU list; empty means not pinned. */
+  readonly cpus: string;
+  readonly scheduling: "rr" | "other";
+};
+
+export type TransientUnit = Placement & {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  /** File on the host for what it prints to standard error. */
+  readonly errorFile: string;
+  /** True to wait for its end and take over its exit code. */
+  readonly wait: boolean;
+};
+
+/** The unit that sends the load of one run. A name is used once: the journal keeps old ones. */
+export function loadUnitName(token: string, run: number): string {
+  return `${unitPrefixes[0]}${token}-${run}.service`;
+}
+
+/** The unit that samples during one run. */
+export function sampleUnitName(token: string, run: number): string {
+  return `${unitPrefixes[1]}${token}-${run}.service`;
+}
+
+/** Number of CPUs in a kernel CPU list; undefined for the empty list, which reserves none. */
+export function cpuCount(list: string): number | undefined {
+  if (list === "") return undefined;
+  const cpus = list.split(",").flatMap((range) => {
+    const [first = 0, last = first] = range.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+  return new Set(cpus).size;
+}
+
+/** The command line of `systemd-run` that starts the unit. */
+export function startCommand(unit: TransientUnit): string[] {
+  const properties = [
+    ...(unit.cpus === "" ? [] : [`CPUAffinity=${unit.cpus}`]),
+    ...(unit.scheduling === "rr"
+      ? ["CPUSchedulingPolicy=rr", "CPUSchedulingPriority=10"]
+      : ["CPUSchedulingPolicy=other"]),
+    "LimitNOFILE=1048576",
+    "CPUAccounting=yes",
+    `StandardError=file:${unit.errorFile}`,
+  ];
+  const environment = Object.entries({ NO_PROXY: "*", ...unit.environment });
+  return [
+    "systemd-run",
+    "--quiet",
+    "--collect",
+    `--unit=${unit.name}`,
+    ...(unit.wait ? ["--wait"] : []),
+    ...properties.flatMap((property) => ["-p", property]),
+    ...environment.flatMap(([name, value]) => ["-E", `${name}=${value}`]),
+    "--",
+    ...unit.command,
+  ];
+}

@@ -1,0 +1,111 @@
+/** Treatment, load and entry to the exact command lines of both load drivers; pure. */
+import type { Deployment } from "../contracts/deployment.ts";
+import type { LoadSettings, Treatment } from "../contracts/plan.ts";
+
+/** Where the installer puts our programs on every host. */
+export const binaryDirectory = "/var/lib/ztbench/bin";
+
+/** Files of one run on the host that sends load; targets may hold tokens, so root alone reads it. */
+export type LoadFiles = {
+  readonly targets: string;
+  /** vegeta's records of warm-up and measured load together. */
+  readonly records: string;
+  /** What the paced driver planned. */
+  readonly plan: string;
+};
+
+export type Attack = {
+  readonly treatment: Treatment;
+  readonly load: LoadSettings;
+  readonly entry: Deployment["entry"];
+  readonly files: LoadFiles;
+  /** CPUs of the load set, for GOMAXPROCS; undefined leaves it to Go. */
+  readonly cpuCount: number | undefined;
+  readonly seed: number;
+};
+
+type ConnectionMode = "http1" | "http2" | "h2c";
+
+/** Cleartext HTTP/2 is by prior knowledge: what the entry speaks is no guess. */
+function connectionMode(entry: Deployment["entry"]): ConnectionMode {
+  if (entry.http === "1.1") return "http1";
+  return entry.url.startsWith("https:") ? "http2" : "h2c";
+}
+
+/** Seconds as Go writes them, without an exponent. */
+function goSeconds(seconds: number): string {
+  return `${Math.round(seconds * 1e9)}ns`;
+}
+
+/** Warm-up and measured load are one attack, since the connections of another would be cold. */
+export function attackSeconds(load: LoadSettings): number {
+  return load.warmupSeconds + load.durationSeconds;
+}
+
+/** `ztload targets`: the file of requests, one a token. */
+export function targetsCommand(entry: Deployment["entry"], out: string): string[] {
+  const headers = { "Accept-Encoding": "identity", ...entry.headers };
+  return [
+    `${binaryDirectory}/ztload`,
+    "targets",
+    "-url",
+    entry.url,
+    ...(entry.tokensFile === undefined ? [] : ["-tokens", entry.tokensFile]),
+    ...Object.entries(headers).flatMap(([name, value]) => ["-header", `${name}: ${value}`]),
+    "-out",
+    out,
+  ];
+}
+
+/** The attack itself. Every flag that changes results is given, whatever its default. */
+export function attackCommand(attack: Attack): string[] {
+  return attack.treatment.driver === "vegeta" ? cliCommand(attack) : pacedCommand(attack);
+}
+
+function pacedCommand({ treatment, load, entry, files, cpuCount, seed }: Attack): string[] {
+  const mode = connectionMode(entry);
+  return [
+    `${binaryDirectory}/ztload`,
+    "attack",
+    ...["-targets", files.targets, "-output", files.records, "-plan", files.plan],
+    ...["-rate", String(load.rateQps), "-duration", goSeconds(attackSeconds(load))],
+    ...["-arrival", treatment.arrival, "-seed", String(seed)],
+    ...["-timeout", goSeconds(load.timeoutSeconds), "-max-body", "0"],
+    ...["-workers", String(load.workers), "-max-workers", String(load.maxWorkers)],
+    ...["-connections", String(load.connections), "-max-connections", String(load.connections)],
+    ...["-cpus", String(cpuCount ?? 0)],
+    ...(mode === "http1" ? [] : [`-${mode}`]),
+  ];
+}
+
+function cliCommand({ load, entry, files, cpuCount }: Attack): string[] {
+  const mode = connectionMode(entry);
+  return [
+    `${binaryDirectory}/vegeta`,
+    ...(cpuCount === undefined ? [] : ["-cpus", String(cpuCount)]),
+    "attack",
+    ...["-targets", files.targets, "-format", "http", "-output", files.records],
+    ...["-rate", `${load.rateQps}/1s`, "-duration", goSeconds(attackSeconds(load))],
+    ...["-timeout", goSeconds(load.timeoutSeconds), "-max-body", "0"],
+    // -1 each: follow no redirect but count it as an answer; ask no resolver, entries are addresses.
+    ...["-redirects", "-1", "-dns-ttl", "-1s"],
+    ...["-workers", String(load.workers), "-max-workers", String(load.maxWorkers)],
+    ...["-connections", String(load.connections), "-max-connections", String(load.connections)],
+    ...["-keepalive=true", "-session-tickets=false", `-http2=${mode === "http2"}`],
+    ...(mode === "h2c" ? ["-h2c"] : []),
+  ];
+}
+
+/** `ztload split`: records to the rows of warm-up and measured load, and the plan of the latter. */
+export function splitCommand(attack: Attack, directory: string): string[] {
+  const { treatment, load, files, seed } = attack;
+  return [
+    `${binaryDirectory}/ztload`,
+    "split",
+    ...["-in", files.records, "-out", directory],
+    ...(treatment.driver === "vegeta" ? [] : ["-plan", files.plan]),
+    ...["-rate", String(load.rateQps), "-duration", goSeconds(attackSeconds(load))],
+    ...["-arrival", treatment.arrival, "-seed", String(seed)],
+    ...["-warmup", goSeconds(load.warmupSeconds)],
+  ];
+}
