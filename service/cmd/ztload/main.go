@@ -10,17 +10,18 @@ import (
 	"ztbench/service/internal/program"
 )
 
-const usage = `usage: ztload targets|attack|encode [flags]
+const usage = `usage: ztload targets|attack|encode|split [flags]
   targets  write a vegeta targets file, one target for each token
   attack   send requests on a planned schedule, write vegeta records and the plan
   encode   turn vegeta records into gzipped CSV rows
+  split    the same, warm-up and measured requests apart, with the plan of the latter
 "ztload COMMAND -help" lists the flags`
 
 func main() { program.Run("ztload", run) }
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return program.Usagef("command: missing, want targets, attack or encode\n%s", usage)
+		return program.Usagef("command: missing, want targets, attack, encode or split\n%s", usage)
 	}
 	switch command, rest := args[0], args[1:]; command {
 	case "targets":
@@ -29,10 +30,12 @@ func run(ctx context.Context, args []string) error {
 		return attack(ctx, rest)
 	case "encode":
 		return encode(rest)
+	case "split":
+		return split(rest)
 	case "-help", "--help", "-h", "-version", "--version":
 		return program.NewFlags("ztload").Read(args)
 	default:
-		return program.Usagef("command: unknown, %q, want targets, attack or encode", command)
+		return program.Usagef("command: unknown, %q, want targets, attack, encode or split", command)
 	}
 }
 

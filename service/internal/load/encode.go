@@ -21,32 +21,66 @@ const rowsHeader = "seq,timestampNs,latencyNs,code,error\n"
 // lines end in LF). It holds one record at a time. A file that breaks off inside a record, or holds
 // none, is an error with its position, and then path is left as it was.
 func Encode(inputs []string, path string) (rows uint64, err error) {
-	part := path + ".part"
-	file, err := os.Create(part)
+	out, err := createRows(path)
 	if err != nil {
-		return 0, fmt.Errorf("rows: %w", err)
+		return 0, err
 	}
-	defer os.Remove(part)
-	defer file.Close()
-	compressed := gzip.NewWriter(file)
-	out := bufio.NewWriterSize(compressed, bufferBytes)
-	out.WriteString(rowsHeader)
+	defer out.abandon()
 	for _, input := range inputs {
-		count, err := encodeFile(input, out)
+		count, err := decodeFile(input, out.write)
 		if err != nil {
 			return 0, err
 		}
 		rows += count
 	}
-	for _, finish := range []func() error{out.Flush, compressed.Close, file.Close} {
-		if err := finish(); err != nil {
-			return 0, fmt.Errorf("rows: %w", err)
-		}
-	}
-	return rows, os.Rename(part, path)
+	return rows, out.finish()
 }
 
-func encodeFile(path string, out *bufio.Writer) (rows uint64, err error) {
+// rowsFile is a gzipped CSV file that appears under its name when it is finished.
+type rowsFile struct {
+	path       string
+	file       *os.File
+	compressed *gzip.Writer
+	out        *bufio.Writer
+	line       []byte
+}
+
+func createRows(path string) (*rowsFile, error) {
+	file, err := os.Create(path + ".part")
+	if err != nil {
+		return nil, fmt.Errorf("rows: %w", err)
+	}
+	compressed := gzip.NewWriter(file)
+	out := bufio.NewWriterSize(compressed, bufferBytes)
+	out.WriteString(rowsHeader)
+	return &rowsFile{path: path, file: file, compressed: compressed, out: out}, nil
+}
+
+func (f *rowsFile) write(result *vegeta.Result) error {
+	f.line = appendRow(f.line[:0], result)
+	if _, err := f.out.Write(f.line); err != nil {
+		return fmt.Errorf("rows: %w", err)
+	}
+	return nil
+}
+
+func (f *rowsFile) finish() error {
+	for _, finish := range []func() error{f.out.Flush, f.compressed.Close, f.file.Close} {
+		if err := finish(); err != nil {
+			return fmt.Errorf("rows: %w", err)
+		}
+	}
+	return os.Rename(f.path+".part", f.path)
+}
+
+// abandon removes what finish has not renamed.
+func (f *rowsFile) abandon() {
+	f.file.Close()
+	os.Remove(f.path + ".part")
+}
+
+// decodeFile shows the records of one gob file to visit, one after the other.
+func decodeFile(path string, visit func(*vegeta.Result) error) (records uint64, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, fmt.Errorf("records: %w", err)
@@ -54,7 +88,6 @@ func encodeFile(path string, out *bufio.Writer) (rows uint64, err error) {
 	defer file.Close()
 	in := &countingReader{buffered: bufio.NewReaderSize(file, bufferBytes)}
 	decode := vegeta.NewDecoder(in)
-	var line []byte
 	for {
 		// A fresh result each time: gob leaves fields alone that were zero when encoded.
 		var result vegeta.Result
@@ -66,18 +99,17 @@ func encodeFile(path string, out *bufio.Writer) (rows uint64, err error) {
 		if err != nil {
 			return 0, program.BadDocumentf(
 				"%s: broken or cut off: record %d, which begins at byte %d, ends at byte %d: %w",
-				path, rows+1, whole, in.read, err)
+				path, records+1, whole, in.read, err)
 		}
-		line = appendRow(line[:0], &result)
-		if _, err := out.Write(line); err != nil {
-			return 0, fmt.Errorf("rows: %w", err)
+		if err := visit(&result); err != nil {
+			return 0, err
 		}
-		rows++
+		records++
 	}
-	if rows == 0 {
+	if records == 0 {
 		return 0, program.BadDocumentf("%s: broken or cut off: no record in %d bytes", path, in.read)
 	}
-	return rows, nil
+	return records, nil
 }
 
 func appendRow(line []byte, result *vegeta.Result) []byte {

@@ -33,6 +33,12 @@ const (
 	Poisson = "poisson"
 )
 
+// Drivers that a plan document names.
+const (
+	pacedDriver = "vegeta-paced"
+	cliDriver   = "vegeta"
+)
+
 // maxPlanned bounds memory: a planned Poisson request costs 8 bytes.
 const maxPlanned = 100_000_000
 
@@ -103,8 +109,12 @@ type planDocument struct {
 // Write writes the plan document, and beside it the offsets of arrivals that are not uniform
 // (gzipped CSV: seq,offsetNs). A startNs of 0 means that the attack never began.
 func (p *Plan) Write(path string, startNs int64) error {
+	return p.writeAs(pacedDriver, path, startNs)
+}
+
+func (p *Plan) writeAs(driver, path string, startNs int64) error {
 	document := planDocument{
-		Schema: "ztbench/load-plan/1", Driver: "vegeta-paced", Arrival: p.Arrival, RateQPS: p.RateQPS,
+		Schema: "ztbench/load-plan/1", Driver: driver, Arrival: p.Arrival, RateQPS: p.RateQPS,
 		IntervalNs: int64(p.Interval), Planned: p.Planned, Seed: p.Seed,
 	}
 	if startNs != 0 {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"time"
+
+	"ztbench/service/internal/load"
+	"ztbench/service/internal/program"
+)
+
+func split(args []string) error {
+	var in, out, planFile, arrival string
+	var rate int
+	var duration, warmup time.Duration
+	var seed uint64
+	flags := program.NewFlags("ztload split")
+	flags.StringVar(&in, "in", "", "`file` of vegeta gob records of one attack")
+	flags.StringVar(&out, "out", "", "`directory` to write requests.csv.gz, warmup.csv.gz and load-plan.json to")
+	flags.StringVar(&planFile, "plan", "", "plan document of the attack, `file`; none for the vegeta CLI")
+	flags.StringVar(&arrival, "arrival", load.Uniform, "arrival of the attack, uniform or poisson")
+	flags.IntVar(&rate, "rate", 0, "rate of the attack")
+	flags.DurationVar(&duration, "duration", 0, "length of the attack, warm-up included")
+	flags.Uint64Var(&seed, "seed", 1, "seed of the attack")
+	flags.DurationVar(&warmup, "warmup", 0, "what is due before this does not count")
+	if err := flags.Read(args); err != nil {
+		return err
+	}
+	if err := program.Required(map[string]string{"in": in, "out": out}, "in", "out"); err != nil {
+		return err
+	}
+	if arrival != load.Uniform && arrival != load.Poisson {
+		return program.Usagef("-arrival: unknown, %q, want uniform or poisson", arrival)
+	}
+	if err := checkRanges(amount{"rate", int64(rate), 1, maxRate}); err != nil {
+		return err
+	}
+	if warmup < 0 || warmup >= duration {
+		return program.Usagef("-warmup: out of range, %s, want 0s to less than -duration %s",
+			warmup, duration)
+	}
+	plan, err := load.NewPlan(arrival, rate, duration, seed)
+	if err != nil {
+		return err
+	}
+	summary, err := load.Split(in, &plan, warmup, planFile, out)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(summary)
+}
