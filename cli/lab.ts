@@ -25,7 +25,7 @@ export const lab: Verb = {
     const options = { json: { type: "boolean" }, force: { type: "boolean" } } as const;
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
     const [action] = positionals;
-    switch (action) {
+    switch (action ?? "") {
       case "up":
         return up(io, values.json === true);
       case "down":
@@ -42,7 +42,7 @@ export const lab: Verb = {
 
 async function up(io: Io, json: boolean): Promise<number> {
   const raised = await labUp({ name: testbedName, network: 0, progress: io.say });
-  for (const warning of raised.warnings) io.say(`warning: ${warning}`);
+  for (const warning of raised.warnings) io.say(`warning: ${warning.message}`);
   const file = labTestbedFile(testbedName);
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, stringify(raised.testbed));
@@ -84,6 +84,17 @@ async function releaseStacks(workspace: Workspace, force: boolean, io: Io): Prom
 
 async function status(io: Io, json: boolean): Promise<number> {
   const found = await labStatus({ name: testbedName, network: 0 });
-  io.print(json ? JSON.stringify(found) : found.lines.join("\n"));
+  if (json) {
+    io.print(JSON.stringify(found));
+    return 0;
+  }
+  io.print(`lab: ${found.state}`);
+  for (const host of found.hosts) {
+    const process = host.supervisor === undefined ? "not running" : `process ${host.supervisor}`;
+    io.print(`  ${host.role.padEnd(8)} ${process}, ${host.answers ? "answers" : "no answer"}`);
+  }
+  for (const part of found.missing) io.print(`  missing: ${part}`);
+  if (found.state === "up") io.print(`  by hand: ssh -F ${found.sshConfig} client`);
+  else for (const trace of found.traces) io.print(`  left: ${trace}`);
   return 0;
 }

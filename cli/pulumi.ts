@@ -16,7 +16,11 @@ export function engineEnvironment(workspace: Workspace): Record<string, string> 
   });
 }
 
-export type EngineResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+export type EngineResult = {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+};
 
 /**
  * Runs `pulumi` with arguments and waits for it.

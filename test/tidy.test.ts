@@ -23,7 +23,7 @@ const floors: Record<string, readonly string[]> = {
 const effects: Record<string, RegExp> = {
   "@pulumi/": /^(stacks\/|hosts\/(runner|programs)\.ts$)/,
   zx: /^(cli|loadgen|tools|hosts\/lab|bench)\//,
-  "node:fs": /^(cli|loadgen|tools|analysis|hosts\/lab|stacks|bench)\/|^hosts\/runner\.ts$/,
+  "node:fs": /^(cli|loadgen|tools|analysis|hosts\/lab|stacks|bench)\/|^hosts\/(runner|shell|programs)\.ts$/,
   "node:child_process": /^(bench\/|tools\/lock\.ts$|hosts\/lab\/lock\.ts$)/,
 };
 
