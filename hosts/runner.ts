@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { remote, type types } from "@pulumi/command";
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
 import type { Host } from "../contracts/testbed.ts";
 import { Failure } from "../contracts/failure.ts";
 
@@ -22,6 +22,20 @@ export type HostCommandArgs = {
   readonly script: HostScript;
   /** Bound of create and of remove, each. */
   readonly timeoutSeconds: number;
+  /** Show what the script says on standard error even if it succeeds. */
+  readonly reports?: boolean;
+  /** Digests of what the command builds on: when one changes, it is undone and done anew. */
+  readonly after?: readonly string[];
+};
+
+export type HostCopyArgs = {
+  readonly host: Host;
+  readonly instance: string | undefined;
+  /** Directory on this machine, copied with all that is in it. */
+  readonly source: string;
+  /** Directory on the host that gets the contents; nothing removes it. */
+  readonly target: string;
+  readonly after?: readonly string[];
 };
 
 /**
@@ -86,10 +100,43 @@ export function hostCommand(
       create: run("create"),
       ...(args.script.remove === undefined ? {} : { delete: run("remove") }),
       stdin,
-      triggers: [args.instance ?? "metal", createHash("sha256").update(stdin).digest("hex")],
+      triggers: [...commonTriggers(args), digestOf(stdin)],
       addPreviousOutputInEnv: false,
-      logging: "none",
+      logging: args.reports === true ? "stderr" : "none",
     },
     { ...options, deleteBeforeReplace: true },
   );
+}
+
+/** Copies a directory to a host by SFTP, which keeps no modes: files are not executable there. */
+export function hostCopy(
+  name: string,
+  args: HostCopyArgs,
+  options: pulumi.CustomResourceOptions = {},
+): remote.CopyToRemote {
+  return new remote.CopyToRemote(
+    name,
+    {
+      connection: connectionTo(args.host),
+      // The slash makes it the contents that are copied, as with rsync.
+      source: new pulumi.asset.FileArchive(`${args.source}/`),
+      remotePath: args.target,
+      // A changed path alone would be an update, and a changed host none at all.
+      triggers: [...commonTriggers(args), args.host.managementAddress, args.target],
+    },
+    options,
+  );
+}
+
+/** The digest of a script, for the `after` of commands that build on what it has done. */
+export function scriptDigest(script: HostScript): string {
+  return digestOf(renderHostScript(script));
+}
+
+function commonTriggers(args: Pick<HostCommandArgs, "instance" | "after">): string[] {
+  return [args.instance ?? "metal", ...(args.after ?? [])];
+}
+
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }

@@ -1,0 +1,13 @@
+/** Debian packages that every host must have. */
+
+/** What ztbench calls on a host, and what systemd-based Debian hosts may lack. */
+export const requiredPackages = [
+  "ca-certificates",
+  "ethtool",
+  "iproute2",
+  "iptables",
+  "nftables",
+  "openssh-sftp-server",
+  "procps",
+  "util-linux",
+] as const;

@@ -1,0 +1,25 @@
+/** Chooses the knobs of a host: the profile that the testbed document names, filled in. */
+import type { Host, Testbed } from "../contracts/testbed.ts";
+import type { Knob } from "./knobs.ts";
+import { reproKnobs } from "./profiles/repro.ts";
+import { stockKnobs } from "./profiles/stock.ts";
+
+/** The knobs of a testbed's profile on one of its hosts, in the order they are turned. */
+export function knobsOf(testbed: Testbed, host: Host): readonly Knob[] {
+  switch (testbed.tuningProfile) {
+    case "repro":
+      return reproKnobs({ nic: host.nic, dataNetwork: networkOf(testbed.dataNetwork) });
+    case "stock":
+      return stockKnobs();
+  }
+}
+
+/** A network as the kernel prints it: the address bits after the prefix are zero. */
+export function networkOf(cidr: string): string {
+  const [address = "", length = "32"] = cidr.split("/");
+  const number = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
+  const size = 2 ** (32 - Number(length));
+  const network = Math.floor(number / size) * size;
+  const octets = [24, 16, 8, 0].map((shift) => Math.floor(network / 2 ** shift) % 256);
+  return `${octets.join(".")}/${length}`;
+}

@@ -1,0 +1,56 @@
+/**
+ * Renders the first script of a host: see that it is what the testbed document says, install what
+ * is missing, and at the end of everything sweep up. Pure.
+ */
+import { Failure } from "../contracts/failure.ts";
+import type { Host } from "../contracts/testbed.ts";
+import { parseCpuList } from "./cpus.ts";
+import { requiredPackages } from "./packages.ts";
+import type { HostScript } from "./runner.ts";
+import { quote, renderTable, shellPart } from "./shell.ts";
+
+/**
+ * Checks user, service manager, NIC, address and CPUs, then packages. `remove` takes away the
+ * packages that `create` installed, restores knobs that an interrupted run left, and refuses while
+ * a lease is held.
+ *
+ * @param packages Debian packages that must be there
+ */
+export function renderReadiness(
+  host: Host,
+  packages: readonly string[] = requiredPackages,
+): HostScript {
+  const cpus = [...new Set(Object.values(host.cpus).flatMap(parseCpuList))];
+  return {
+    prelude: [
+      `host=${quote(host.name)}`,
+      renderTable("packages", packages.map((name) => [packageName(name)])),
+      ...(["lease", "knobs", "tuning", "packages", "readiness"] as const).map(shellPart),
+    ].join("\n"),
+    create: [
+      "require_root",
+      "require_systemd",
+      `require_cpus ${cpus.join(" ")}`.trimEnd(),
+      "packages_create",
+      `require_address ${quote(host.nic)} ${quote(host.dataAddress)}`,
+    ].join("\n"),
+    remove: ["refuse_while_leased", "packages_remove", "sweep"].join("\n"),
+  };
+}
+
+function packageName(name: string): string {
+  if (/^[a-z0-9][a-z0-9+.-]+$/.test(name)) return name;
+  throw new Failure("document", `package: not a Debian package name, found "${name}"`);
+}
+
+/**
+ * Refuses to let go of a host while a topology or a campaign holds it. As a resource that depends
+ * on all others it is removed first, so that nothing is undone before it has agreed.
+ */
+export function renderGuard(host: Host): HostScript {
+  return {
+    prelude: [`host=${quote(host.name)}`, shellPart("lease")].join("\n"),
+    create: ":",
+    remove: "refuse_while_leased",
+  };
+}

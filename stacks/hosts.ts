@@ -1,0 +1,115 @@
+/** The hosts stack: brings every host of a testbed into a known state, and back. */
+import path from "node:path";
+import * as pulumi from "@pulumi/pulumi";
+import type { Host, Testbed } from "../contracts/testbed.ts";
+import { layoutWarnings } from "../hosts/cpus.ts";
+import { type Facts, parseFacts, renderFactsScript } from "../hosts/facts.ts";
+import { type ProgramSet, readPrograms, renderPrograms } from "../hosts/programs.ts";
+import { renderGuard, renderReadiness } from "../hosts/readiness.ts";
+import { hostCommand, hostCopy, scriptDigest } from "../hosts/runner.ts";
+import { type KnobResult, parseTuning, renderTuning } from "../hosts/tuning.ts";
+import { toolPaths } from "../tools/paths.ts";
+import { requireReachable } from "./reachable.ts";
+import { configuredTestbed } from "./testbed.ts";
+
+/** Long enough to install packages over a slow line. */
+const readinessSeconds = 600;
+const commandSeconds = 60;
+
+type PreparedHost = {
+  readonly resources: readonly pulumi.Resource[];
+  readonly facts: pulumi.Output<Facts>;
+  readonly tuning: pulumi.Output<readonly KnobResult[]>;
+};
+
+/**
+ * Prepares all hosts at the same time, each step by step.
+ *
+ * @returns outputs: the testbed, and by host its facts and how each knob ended
+ * @throws Failure `document` or `testbed`
+ */
+export async function hostsStack(): Promise<Record<string, unknown>> {
+  const testbed = configuredTestbed();
+  const programs = readPrograms(programSource());
+  const warnings = testbed.hosts.flatMap(layoutWarnings).map(({ message }) => message);
+  await requireReachable(testbed.hosts);
+  for (const warning of warnings) await pulumi.log.warn(warning);
+  const prepared = testbed.hosts.map((host) => prepareHost(testbed, host, programs));
+  guardHosts(testbed, prepared);
+  const byHost = <T>(valueOf: (host: PreparedHost) => T) =>
+    Object.fromEntries(
+      testbed.hosts.flatMap(({ name }, index) => {
+        const host = prepared[index];
+        return host === undefined ? [] : [[name, valueOf(host)]];
+      }),
+    );
+  return {
+    testbed,
+    facts: byHost((host) => host.facts),
+    tuning: byHost((host) => host.tuning),
+    programs: programs.digests,
+    warnings,
+  };
+}
+
+/** Programs of the installer, unless the configuration names another directory. */
+function programSource(): string {
+  const root = path.resolve(import.meta.dirname, "..");
+  const named = new pulumi.Config("ztbench").get("programs");
+  return named === undefined ? toolPaths(root).hostBin : path.resolve(root, named);
+}
+
+function prepareHost(testbed: Testbed, host: Host, programs: ProgramSet): PreparedHost {
+  const common = { host, instance: testbed.instance, timeoutSeconds: commandSeconds };
+  const readiness = renderReadiness(host);
+  const ready = hostCommand(`${host.name}-ready`, {
+    ...common,
+    script: readiness,
+    timeoutSeconds: readinessSeconds,
+    reports: true,
+  });
+  // What undoes readiness sweeps up everything, so all else is then done anew.
+  const after = [scriptDigest(readiness)];
+  const copy = hostCopy(
+    `${host.name}-copy`,
+    { ...common, source: programs.source, target: programs.target, after },
+    { dependsOn: ready },
+  );
+  const installed = hostCommand(
+    `${host.name}-programs`,
+    { ...common, script: renderPrograms(host, programs), after },
+    { dependsOn: copy },
+  );
+  const tuned = hostCommand(
+    `${host.name}-tuning`,
+    { ...common, script: renderTuning(testbed, host), after, reports: true },
+    { dependsOn: ready },
+  );
+  const facts = hostCommand(
+    `${host.name}-facts`,
+    { ...common, script: renderFactsScript(host), after },
+    { dependsOn: [installed, tuned] },
+  );
+  return {
+    resources: [ready, copy, installed, tuned, facts],
+    facts: facts.stdout.apply(parseFacts),
+    tuning: tuned.stdout.apply(parseTuning),
+  };
+}
+
+/** Removed first of all, on every host, before anything is undone on any. */
+function guardHosts(testbed: Testbed, prepared: readonly PreparedHost[]): void {
+  const everything = prepared.flatMap(({ resources }) => resources);
+  for (const host of testbed.hosts) {
+    hostCommand(
+      `${host.name}-guard`,
+      {
+        host,
+        instance: testbed.instance,
+        script: renderGuard(host),
+        timeoutSeconds: commandSeconds,
+      },
+      { dependsOn: everything },
+    );
+  }
+}

@@ -1,0 +1,92 @@
+/** Where a Pulumi program gets its testbed from: the document, or what the hosts stack put out. */
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
+import * as pulumi from "@pulumi/pulumi";
+import { parseDocument } from "../contracts/document.ts";
+import { Failure } from "../contracts/failure.ts";
+import { type Testbed, testbedSchema } from "../contracts/testbed.ts";
+import type { Facts } from "../hosts/facts.ts";
+
+/** The stack that prepares the hosts, as other stacks name it. */
+const hostsStack = "organization/ztbench/hosts";
+
+const root = path.resolve(import.meta.dirname, "..");
+
+/**
+ * The testbed document that the stack's configuration names, its paths made absolute.
+ *
+ * @throws Failure `document` if none is named, it cannot be read, or it is not a testbed
+ */
+export function configuredTestbed(): Testbed {
+  const named = new pulumi.Config("ztbench").get("testbed");
+  if (named === undefined) {
+    throw new Failure("document", "config ztbench:testbed: not set, the path of a testbed document", {
+      hint: "pulumi config set ztbench:testbed testbeds/rack.local.yaml -s hosts",
+    });
+  }
+  const file = path.resolve(root, named);
+  const testbed = parseDocument(testbedSchema, readDocument(file), named);
+  const hosts = testbed.hosts.map((host) => ({
+    ...host,
+    identityFile: resolveFrom(path.dirname(file), host.identityFile),
+  }));
+  return { ...testbed, hosts };
+}
+
+function readDocument(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new Failure("document", `config ztbench:testbed: cannot be read, found ${file}`, {
+      cause,
+      hint: "name a testbed document that exists, e.g. a copy of testbeds/rack.example.yaml",
+    });
+  }
+}
+
+function resolveFrom(directory: string, file: string): string {
+  return file.startsWith("~/") ? path.join(homedir(), file.slice(2)) : path.resolve(directory, file);
+}
+
+export type DeployedTestbed = {
+  readonly testbed: Testbed;
+  /** Raw facts by host, as of the last change to the hosts stack. */
+  readonly facts: Readonly<Record<string, Facts>>;
+};
+
+/**
+ * The testbed whose hosts are prepared, from the outputs of the hosts stack.
+ *
+ * @throws Failure `testbed` if the hosts are not up
+ */
+export async function deployedTestbed(): Promise<DeployedTestbed> {
+  const outputs = await readOutputs();
+  const testbed = testbedSchema.safeParse(outputs["testbed"]);
+  if (!testbed.success) {
+    throw notUp(
+      outputs["testbed"] === undefined ? "the stack has no outputs" : "its outputs are of old",
+      testbed.error,
+    );
+  }
+  return { testbed: testbed.data, facts: outputs["facts"] as DeployedTestbed["facts"] };
+}
+
+/** By a plain invoke: a StackReference that fails ends the program before it can say why. */
+async function readOutputs(): Promise<Record<string, unknown>> {
+  try {
+    const result = (await pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {
+      name: hostsStack,
+    })) as { outputs?: Record<string, unknown> };
+    return result.outputs ?? {};
+  } catch (cause) {
+    throw notUp("there is no such stack", cause);
+  }
+}
+
+function notUp(problem: string, cause: unknown): Failure {
+  return new Failure("testbed", `hosts: not up, ${problem}, needed is stack hosts`, {
+    cause,
+    hint: "pulumi up -s hosts",
+  });
+}
