@@ -115,17 +115,17 @@ func runRemote(ctx context.Context, c command, log commandLog) (result, error) {
 	select {
 	case err = <-finished:
 	case <-ctx.Done():
-		err = endRemote(client, session, finished)
+		err = endRemote(client, finished)
 	}
 	return out.finish(ctx, c.script, err)
 }
 
-// endRemote ends a command early. The server passes signals on to the process
-// group of the command, so nothing of it stays behind on the host unless it
-// left that group or the server is older than OpenSSH 7.9.
-func endRemote(client *ssh.Client, session *ssh.Session, finished <-chan error) error {
-	for _, signal := range []ssh.Signal{ssh.SIGTERM, ssh.SIGKILL} {
-		_ = session.Signal(signal) // an error means that the connection is gone
+// endRemote ends a command early, so that nothing of it goes on unseen on the
+// host. It returns in bounded time even if the host no longer answers.
+func endRemote(client *ssh.Client, finished <-chan error) error {
+	defer client.Close()
+	for _, signal := range []string{"TERM", "KILL"} {
+		go signalCommands(client, signal)
 		select {
 		case err := <-finished:
 			return err
@@ -134,4 +134,21 @@ func endRemote(client *ssh.Client, session *ssh.Session, finished <-chan error) 
 	}
 	client.Close()
 	return <-finished
+}
+
+// signalScript signals the process groups of the connection's other sessions:
+// their leaders are the other children of the server process that serves it.
+const signalScript = `for f in $(grep -ls "^PPid:[[:space:]]*$PPID\$" /proc/[0-9]*/status); do
+p=${f#/proc/}; p=${p%%/status}; [ "$p" = $$ ] || kill -%s -- "-$p"
+done`
+
+// signalCommands goes through a second session, since an OpenSSH server passes
+// the protocol's own signal requests on for users other than root only.
+func signalCommands(client *ssh.Client, signal string) {
+	session, err := client.NewSession()
+	if err != nil {
+		return // the connection is gone, or the server allows one session only
+	}
+	defer session.Close()
+	_ = session.Run(fmt.Sprintf(signalScript, signal))
 }
