@@ -14,7 +14,7 @@ const defaultTimeoutSeconds = 30;
 /** Environment for programs of the machine: stable language, administrators' programs found. */
 export function commandEnvironment(): NodeJS.ProcessEnv {
   const path = process.env["PATH"] ?? "";
-  return { ...process.env, LC_ALL: "C", PATH: `/usr/sbin:/usr/bin:/sbin:/bin:${path}` };
+  return { ...process.env, LC_ALL: "C", PATH: `${path}:/usr/sbin:/usr/bin:/sbin:/bin` };
 }
 
 /** Runs a program; a non-zero exit is a result, not an error. `output` is stdout, then stderr. */

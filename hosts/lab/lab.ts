@@ -70,19 +70,22 @@ export async function labUp(given: Partial<LabOptions> = {}): Promise<LabUp> {
   const lab = await enter(given);
   return withLock(lab.paths.lock, lockSeconds, async () => {
     checkOwner(lab, await listProcesses());
+    // Before the base is built, which takes a minute; a lab that is up has passed this check.
+    if ((await readState(lab)) === undefined) await checkRange(lab.layout);
     const base = await ensureBase(lab.stateDir, lab.progress);
     const keys = await ensureKeys(lab.paths.keys, lab.layout);
     const stamp = stampOf(lab, base, keys);
     const seconds = (): number => (Date.now() - started) / 1000;
     const found = await findRunning(lab, stamp);
     if (found !== undefined) return result(lab, found, false, seconds());
-    await checkRange(lab.layout);
     await tearDown(lab);
     try {
       const state = await raise(lab, base, keys, stamp);
       return result(lab, state, true, seconds());
     } catch (error) {
-      await tearDown(lab);
+      await tearDown(lab).catch((second: unknown) => {
+        lab.progress(`lab ${lab.name}: not all could be removed, ${String(second)}`);
+      });
       throw error;
     }
   });

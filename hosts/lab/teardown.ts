@@ -22,7 +22,7 @@ import {
 import { ownLinks } from "./state.ts";
 
 const supervisorSeconds = 3;
-const settleSeconds = 5;
+const settleSeconds = 3;
 const pollMs = 20;
 const namespaceDirectory = "/run/netns";
 
