@@ -52,7 +52,8 @@ func TestTheSameSeedGivesTheSameArrivals(t *testing.T) {
 	if !slices.Equal(first.offsets, second.offsets) {
 		t.Error("the same seed gave other arrivals")
 	}
-	if other := mustPlan(t, Poisson, 500, time.Second, 4); slices.Equal(first.offsets, other.offsets) {
+	other := mustPlan(t, Poisson, 500, time.Second, 4)
+	if slices.Equal(first.offsets, other.offsets) {
 		t.Error("another seed gave the same arrivals")
 	}
 }

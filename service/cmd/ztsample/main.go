@@ -1,0 +1,85 @@
+// Command ztsample appends the counters of this host, raw, to a file: once at start, after each
+// interval, and a last time when it is told to stop.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"ztbench/service/internal/program"
+	"ztbench/service/internal/sample"
+)
+
+var unitName = regexp.MustCompile(`^[A-Za-z0-9:_.\\@-]+\.(service|scope|slice)$`)
+
+func main() { program.Run("ztsample", run) }
+
+func run(ctx context.Context, args []string) error {
+	options, path, err := readOptions(args)
+	if err != nil {
+		return err
+	}
+	program.LogStart("interval="+options.Interval.String(), "out="+path,
+		"units="+strings.Join(options.Units, ","))
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("samples: %w", err)
+	}
+	defer out.Close()
+	cost, err := sample.Run(ctx, options, out, program.NotifyReady)
+	log.Printf("done samples=%d cpuUsecPerSample=%d", cost.Samples, cost.PerSample())
+	return err
+}
+
+func readOptions(args []string) (o sample.Options, out string, err error) {
+	var units, scrapes, files program.Strings
+	flags := program.NewFlags("ztsample")
+	flags.DurationVar(&o.Interval, "interval", time.Second, "time between samples")
+	flags.StringVar(&out, "out", "", "`file` to append to")
+	flags.Var(&units, "unit", "systemd `unit` to sample; may be repeated")
+	flags.Var(&scrapes, "scrape", "`NAME=URL` to get at start and end; may be repeated")
+	flags.DurationVar(&o.ScrapeEvery, "scrape-every", 0, "time between scrapes; 0: start and end")
+	flags.Var(&files, "file", "`path` to read in every sample; may be repeated")
+	if err := flags.Read(args); err != nil {
+		return o, out, err
+	}
+	o.Units, o.Files = units, files
+	for _, text := range scrapes {
+		scrape, err := sample.ParseScrape(text)
+		if err != nil {
+			return o, out, err
+		}
+		o.Scrapes = append(o.Scrapes, scrape)
+	}
+	return o, out, check(o, out)
+}
+
+func check(o sample.Options, out string) error {
+	if err := program.Required(map[string]string{"out": out}, "out"); err != nil {
+		return err
+	}
+	if o.Interval < 10*time.Millisecond || o.Interval > time.Hour {
+		return program.Usagef("-interval: out of range, %s, want 10ms to 1h", o.Interval)
+	}
+	if o.ScrapeEvery != 0 && o.ScrapeEvery < o.Interval {
+		return program.Usagef("-scrape-every: %s, less than -interval %s", o.ScrapeEvery, o.Interval)
+	}
+	seen := map[string]bool{}
+	for _, unit := range o.Units {
+		if !unitName.MatchString(unit) || seen[unit] {
+			return program.Usagef("-unit: not a unit, or given twice, %q, want NAME.service", unit)
+		}
+		seen[unit] = true
+	}
+	for _, file := range o.Files {
+		if !strings.HasPrefix(file, "/") || strings.ContainsAny(file, "\n") {
+			return program.Usagef("-file: not an absolute path, %q", file)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package sample
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Where the unified hierarchy is: alone, or beside the old ones.
+var unifiedRoots = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+
+const (
+	// maxDirectories bounds a search; a host has far fewer control groups.
+	maxDirectories = 20_000
+	maxDepth       = 8
+)
+
+var errSearchTooLong = errors.New("search given up")
+
+// groups finds the control group of a unit, and remembers it.
+type groups struct {
+	root  string
+	found map[string]string
+}
+
+func newGroups() (*groups, error) {
+	for _, root := range unifiedRoots {
+		if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
+			return &groups{root, map[string]string{}}, nil
+		}
+	}
+	return nil, fmt.Errorf("control groups: no unified hierarchy at %s",
+		strings.Join(unifiedRoots, ", "))
+}
+
+// find returns the unit's directory, or an empty string if there is none now.
+func (g *groups) find(unit string) (string, error) {
+	if path := g.found[unit]; path != "" {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+		delete(g.found, unit)
+	}
+	path := filepath.Join(g.root, "system.slice", unit)
+	if _, err := os.Stat(path); err != nil {
+		if path, err = g.search(unit); path == "" || err != nil {
+			return "", err
+		}
+	}
+	g.found[unit] = path
+	return path, nil
+}
+
+// search looks at every group that is not below another unit. Two of the same name are an error.
+func (g *groups) search(unit string) (string, error) {
+	var found []string
+	directories := 0
+	var walk func(directory string, depth int) error
+	walk = func(directory string, depth int) error {
+		entries, err := os.ReadDir(directory)
+		if err != nil {
+			return nil // it went away meanwhile
+		}
+		for _, entry := range entries {
+			if !entry.IsDir() {
+				continue
+			}
+			if directories++; directories > maxDirectories || depth > maxDepth {
+				return errSearchTooLong
+			}
+			path := filepath.Join(directory, entry.Name())
+			if entry.Name() == unit {
+				found = append(found, path)
+			} else if err := walk(path, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := walk(g.root, 1); err != nil {
+		return "", fmt.Errorf("control group of %s: %w after %d", unit, err, directories)
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	default:
+		return "", fmt.Errorf("control group of %s: ambiguous, %s", unit, strings.Join(found, ", "))
+	}
+}
