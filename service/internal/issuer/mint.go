@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"ztbench/service/internal/auth"
+	"ztbench/service/internal/program"
 )
 
 const keyBits = 2048
@@ -132,7 +133,7 @@ func (m *Mint) sign(key *rsa.PrivateKey, claims *auth.Claims) (string, error) {
 	signature := base64.RawURLEncoding.EncodedLen(key.Size()) + len(".")
 	missing := m.terms.TokenBytes - len(unsigned) - signature
 	if missing < 0 {
-		return "", fmt.Errorf("token: does not fit, %d bytes wished, at least %d needed",
+		return "", program.Usagef("-token-bytes: too few, %d, want at least %d for these claims",
 			m.terms.TokenBytes, len(unsigned)+signature)
 	}
 	claims.ID += strings.Repeat("0", base64.RawURLEncoding.DecodedLen(missing))

@@ -36,7 +36,9 @@ type SplitSummary struct {
 // them has its start moved to that request, so that together they read like an attack of their own,
 // on connections that are warm. The rows before keep their numbers. planFile is the document of the
 // attack; without it the driver was the vegeta command line, which does not tell when it began.
-func Split(in string, plan *Plan, warmup time.Duration, planFile, directory string) (SplitSummary, error) {
+func Split(
+	in string, plan *Plan, warmup time.Duration, planFile, directory string,
+) (SplitSummary, error) {
 	var summary SplitSummary
 	startNs, err := readStart(planFile)
 	if err != nil {

@@ -17,7 +17,9 @@ import (
 )
 
 // writeAttack writes records of rate 1000 in order of completion, each sent when it was due.
-func writeAttack(t *testing.T, plan *Plan, start time.Time, seqs ...uint64) (records, document string) {
+func writeAttack(
+	t *testing.T, plan *Plan, start time.Time, seqs ...uint64,
+) (records, document string) {
 	t.Helper()
 	directory := t.TempDir()
 	records, document = filepath.Join(directory, "in.gob"), filepath.Join(directory, "plan.json")
