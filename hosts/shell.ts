@@ -6,14 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export type ShellPart =
-  | "facts"
-  | "knobs"
-  | "lease"
-  | "packages"
-  | "payload"
-  | "programs"
-  | "readiness"
-  | "tuning";
+  "facts" | "knobs" | "lease" | "packages" | "payload" | "programs" | "readiness" | "tuning";
 
 /** The bash functions of one file, without calling any. */
 export function shellPart(part: ShellPart): string {

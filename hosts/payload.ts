@@ -1,0 +1,122 @@
+/**
+ * Puts the files, units and packet filter of a deployment on one host, and takes them off again.
+ * Pure: renders the script that does it.
+ */
+import { createHash } from "node:crypto";
+import type { HostScript } from "./runner.ts";
+import { quote, shellPart } from "./shell.ts";
+
+export type PayloadFile = {
+  readonly path: string;
+  /** Four octal digits. */
+  readonly mode: string;
+  readonly content: string;
+};
+
+export type PayloadUnit = {
+  /** With its suffix, e.g. `ztbench-service.service`. */
+  readonly name: string;
+  readonly text: string;
+  /** TCP ports it must listen on before it counts as started; they must be free before. */
+  readonly listens: readonly number[];
+};
+
+export type HostPayload = {
+  /** Name of the host. */
+  readonly host: string;
+  /** Directory on the host that holds all files; removed whole. */
+  readonly root: string;
+  /** Further directories inside the root. */
+  readonly directories: readonly { readonly path: string; readonly mode: string }[];
+  readonly files: readonly PayloadFile[];
+  /** In the order in which they are started. */
+  readonly units: readonly PayloadUnit[];
+  /** An nftables table of our own, e.g. `inet ztbench`, with the text that makes it. */
+  readonly firewall?: { readonly table: string; readonly text: string };
+  /** Names of the hosts whose payloads must run before this one is put on. */
+  readonly after: readonly string[];
+};
+
+/** Where the host's service manager looks for units that do not outlive a reboot. */
+const unitDirectory = "/run/systemd/system";
+
+/** How long a started unit may take until it listens on all of its ports, seconds. */
+const listenSeconds = 10;
+
+/**
+ * The script that puts a payload on its host. `create` changes nothing if a port is taken, and
+ * takes off whatever it made if a unit fails; a payload that runs already is left as it is.
+ * `remove` fails if anything is left, and succeeds if nothing was there.
+ */
+export function renderPayload(payload: HostPayload): HostScript {
+  return { prelude: renderPrelude(payload), create: renderCreate(payload), remove: "remove_all" };
+}
+
+/** sha256 over all that is put on a host, hexadecimal. */
+export function digestOf(payload: unknown): string {
+  return createHash("sha256").update(JSON.stringify(payload)).digest("hex");
+}
+
+function renderPrelude(payload: HostPayload): string {
+  const ports = payload.units.flatMap((unit) => unit.listens.map(String));
+  const words = (values: readonly string[]) => `(${values.map(quote).join(" ")})`;
+  return [
+    `host=${quote(payload.host)}`,
+    `root=${quote(payload.root)}`,
+    `digest=${digestOf(payload)}`,
+    `table=${quote(payload.firewall?.table ?? "")}`,
+    `unit_directory=${unitDirectory}`,
+    `listen_seconds=${listenSeconds}`,
+    `units=${words(payload.units.map((unit) => unit.name))}`,
+    `ports=${words(ports)}`,
+    shellPart("payload"),
+  ].join("\n");
+}
+
+function renderCreate(payload: HostPayload): string {
+  const { directories, files, units, firewall } = payload;
+  const filterFile = `${payload.root}/firewall.nft`;
+  const made = [
+    ...directories.map((directory) => directory.path),
+    ...files.map((file) => file.path.slice(0, file.path.lastIndexOf("/"))),
+  ];
+  const inside = [...new Set(made)].filter((path) => path !== payload.root);
+  const modes = new Map<string, string[]>();
+  for (const { path, mode } of [...directories, ...files]) {
+    modes.set(mode, [...(modes.get(mode) ?? []), quote(path)]);
+  }
+  return [
+    "already_running && return 0",
+    '[ ! -e "$root" ] || remove_all',
+    "check_free",
+    "trap 'undo $?' EXIT",
+    // Nothing is readable by others until its own mode says so.
+    "umask 077",
+    `mkdir -p "$root"${inside.map((path) => ` ${quote(path)}`).join("")}`,
+    // First of all files, so that an interrupted attempt is known as ours.
+    'printf %s "$digest" >"$root/payload"',
+    ...files.map((file) => renderWrite(file.path, file.content)),
+    ...[...modes].map(([mode, paths]) => `chmod ${mode} ${paths.join(" ")}`),
+    ...(firewall === undefined
+      ? []
+      : [renderWrite(filterFile, firewall.text), `nft -f ${quote(filterFile)}`]),
+    ...renderUnits(units),
+    "trap - EXIT",
+  ].join("\n");
+}
+
+function renderUnits(units: readonly PayloadUnit[]): string[] {
+  if (units.length === 0) return [];
+  return [
+    // The service manager complains of units that others may not read.
+    "umask 022",
+    'mkdir -p "$unit_directory"',
+    ...units.map((unit) => renderWrite(`${unitDirectory}/${unit.name}`, unit.text)),
+    "systemctl daemon-reload",
+    ...units.map((unit) => `start ${[unit.name, ...unit.listens].join(" ")}`),
+  ];
+}
+
+function renderWrite(path: string, content: string): string {
+  return `printf %s ${quote(content)} >${quote(path)}`;
+}

@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# Puts a payload on a host and takes it off again. Expects host, root, digest, table,
+# unit_directory, listen_seconds and the arrays units and ports. A table is family and name, two
+# words on purpose.
+# Few processes are started, since each costs about as much as the work itself.
+
+fail() { # MESSAGE NEXT-STEP [DETAILS]
+  printf '%s: %s [testbed]\n' "$host" "$1" >&2
+  [ -z "${3:-}" ] || printf '    %s\n' "${3//$'\n'/$'\n'    }" >&2
+  printf '  next: %s\n' "$2" >&2
+  exit 1
+}
+
+# The kernel's own table, read without starting a process.
+is_listening() { # PORT
+  local hex tcp='' tcp6=''
+  printf -v hex %04X "$1"
+  read -r -d '' tcp </proc/net/tcp || :
+  [ ! -e /proc/net/tcp6 ] || read -r -d '' tcp6 </proc/net/tcp6 || :
+  [[ $tcp == *":$hex 00000000:0000 0A "* ]] ||
+    [[ $tcp6 == *":$hex 00000000000000000000000000000000:0000 0A "* ]]
+}
+
+all_active() {
+  local state
+  [ "${#units[@]}" -gt 0 ] || return 0
+  while read -r state; do
+    [ "$state" = active ] || return 1
+  done < <(systemctl is-active "${units[@]}" || :)
+}
+
+already_running() {
+  local port found=''
+  [ -e "$root/payload" ] || return 1
+  read -r found <"$root/payload" || :
+  [ "$found" = "$digest" ] || return 1
+  for port in "${ports[@]}"; do is_listening "$port" || return 1; done
+  all_active
+}
+
+check_free() {
+  local port who
+  for port in "${ports[@]}"; do
+    is_listening "$port" || continue
+    who=$(ss -Hltnp "sport = :$port")
+    if [[ $who =~ \(\"([^\"]+)\",pid=([0-9]+) ]]; then
+      who="${BASH_REMATCH[1]} (pid ${BASH_REMATCH[2]})"
+    else
+      who='a process that ss does not name'
+    fi
+    fail "port $port: already in use by $who, it must be free" "stop it: ss -ltnp 'sport = :$port'"
+  done
+  if [ -n "$table" ] && nft list table $table >/dev/null 2>&1; then
+    fail "nftables table $table: there already, not made by this deployment" \
+      "look at it, then: nft delete table $table"
+  fi
+}
+
+start() { # UNIT PORT...
+  local unit=$1 port waiting deadline
+  shift
+  systemctl start "$unit" 2>/dev/null || report_unit "$unit" 'failed to start'
+  deadline=$((SECONDS + listen_seconds))
+  while :; do
+    waiting=''
+    for port; do is_listening "$port" || waiting=$port; done
+    [ -n "$waiting" ] || break
+    systemctl is-active --quiet "$unit" || report_unit "$unit" 'stopped right after its start'
+    ((SECONDS <= deadline)) ||
+      report_unit "$unit" "does not listen on port $waiting after $listen_seconds s"
+    sleep 0.02
+  done
+  [ $# -gt 0 ] || systemctl is-active --quiet "$unit" ||
+    report_unit "$unit" 'stopped right after its start'
+}
+
+report_unit() { # UNIT PROBLEM
+  local invocation lines
+  journalctl --sync 2>/dev/null || :
+  invocation=$(systemctl show --property=InvocationID --value "$1")
+  # Of this start only: lines of an earlier one would mislead.
+  lines=$(journalctl --no-pager --output=cat --lines=15 \
+    "_SYSTEMD_INVOCATION_ID=$invocation" + "INVOCATION_ID=$invocation" 2>&1 || :)
+  fail "unit $1: $2, its last lines:" \
+    'mend what they say, then deploy again; what was made on this host is removed' "$lines"
+}
+
+undo() { # STATUS
+  trap - EXIT
+  (remove_all) || echo "$host: could not take everything off again, see above" >&2
+  exit "$1"
+}
+
+remove_all() {
+  local unit index port loaded active left=() had_units='' reversed=() paths=()
+  for ((index = ${#units[@]} - 1; index >= 0; index--)); do
+    unit=${units[index]}
+    reversed+=("$unit")
+    paths+=("$unit_directory/$unit")
+    [ ! -e "$unit_directory/$unit" ] || had_units=yes
+  done
+  if [ -n "$had_units" ]; then
+    # Errors show in the check below, which is what counts.
+    systemctl stop "${reversed[@]}" 2>/dev/null || :
+    systemctl reset-failed "${reversed[@]}" 2>/dev/null || :
+    rm -f "${paths[@]}"
+    systemctl daemon-reload
+  fi
+  [ -z "$table" ] || nft delete table $table 2>/dev/null || :
+  if [ -e "$root" ]; then
+    rm -rf "$root"
+    rmdir --ignore-fail-on-non-empty "${root%/*}"
+  fi
+  if [ -n "$had_units" ]; then
+    for port in "${ports[@]}"; do
+      ! is_listening "$port" || left+=("a listener on port $port")
+    done
+  fi
+  for unit in "${reversed[@]}"; do
+    { read -r loaded && read -r active; } \
+      < <(systemctl show --property=LoadState,ActiveState --value "$unit")
+    [ "$loaded $active" = 'not-found inactive' ] || left+=("unit $unit ($loaded, $active)")
+  done
+  [ -z "$table" ] || ! nft list table $table >/dev/null 2>&1 || left+=("nftables table $table")
+  [ ! -e "$root" ] || left+=("$root")
+  [ "${#left[@]}" -eq 0 ] ||
+    fail "removal: left behind: $(IFS=,; echo "${left[*]}")" 'run it again, or remove them by hand'
+}

@@ -1,0 +1,131 @@
+/** The program of every topology stack: lease, payload of each host, and the proof that it answers. */
+import * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
+import type { Deployment } from "../contracts/deployment.ts";
+import { Failure } from "../contracts/failure.ts";
+import type { Host, Testbed } from "../contracts/testbed.ts";
+import { type LeaseRequest, renderLease } from "../hosts/lease.ts";
+import { digestOf, type HostPayload, renderPayload } from "../hosts/payload.ts";
+import { programDirectory } from "../hosts/programs.ts";
+import { hostCommand } from "../hosts/runner.ts";
+import { topologyNamed } from "../topologies/catalogue.ts";
+import { renderNative } from "../topologies/native.ts";
+import { readParameters } from "../topologies/parameters.ts";
+import { readySeconds, renderReady } from "../topologies/ready.ts";
+import { type DeployedTestbed, deployedTestbed } from "./testbed.ts";
+
+const leaseSeconds = 20;
+/** Enough for the issuer's tokens, which take longest. */
+const payloadSeconds = 90;
+
+/**
+ * Deploys the topology that the stack is named after.
+ *
+ * @returns output `deployment`, there once the path answers correctly
+ * @throws Failure `usage` or `testbed`
+ */
+export async function topologyStack(name: string): Promise<Record<string, unknown>> {
+  const topology = topologyNamed(name);
+  const config = new pulumi.Config("ztbench");
+  const parameters = readParameters(topology, givenParameters(config));
+  const lease = leaseRequest(config, name);
+  const deployed = await deployedTestbed();
+  const { testbed } = deployed;
+  const { hosts: payloads, deployment } = renderNative(topology, parameters, {
+    testbed,
+    scheduling: grantedScheduling(deployed),
+    programs: programDirectory,
+  });
+  const leases = takeLeases(testbed, lease);
+  const placed = placePayloads(testbed, payloads, leases);
+  const ready = hostCommand(
+    `${deployment.entry.host}-ready`,
+    {
+      host: hostNamed(testbed, deployment.entry.host),
+      instance: testbed.instance,
+      script: renderReady(deployment, programDirectory),
+      timeoutSeconds: 2 * readySeconds,
+      after: [deployment.configurationDigest],
+    },
+    { dependsOn: placed },
+  );
+  return { deployment: ready.id.apply((): Deployment => deployment) };
+}
+
+function givenParameters(config: pulumi.Config): Record<string, unknown> {
+  const given = z.record(z.string(), z.unknown()).safeParse(config.getObject("parameters") ?? {});
+  if (given.success) return given.data;
+  throw new Failure("usage", "config ztbench:parameters: not usable, an object is allowed", {
+    hint: "pulumi config set --path 'ztbench:parameters.bodyBytes' 256",
+  });
+}
+
+function leaseRequest(config: pulumi.Config, stack: string): LeaseRequest {
+  const owner = config.get("owner");
+  if (owner === undefined) {
+    throw new Failure("usage", "config ztbench:owner: not set, the name of who takes the hosts", {
+      hint: "./ztbench init TESTBED, or pulumi config set ztbench:owner NAME",
+    });
+  }
+  const campaignToken = process.env["ZTBENCH_CAMPAIGN"];
+  return { owner, stack, ...(campaignToken === undefined ? {} : { campaignToken }) };
+}
+
+/** Realtime only where the testbed asks for it and every host allows it. */
+function grantedScheduling({ testbed, facts }: DeployedTestbed): "rr" | "other" {
+  const allowed = testbed.hosts.every(({ name }) => facts[name]?.["sched-rr"] === "allowed");
+  return testbed.scheduling === "rr" && allowed ? "rr" : "other";
+}
+
+/** The first host decides who gets all of them; the others can then be taken side by side. */
+function takeLeases(testbed: Testbed, request: LeaseRequest): pulumi.Resource[] {
+  const take = (host: Host, dependsOn: pulumi.Resource[]) =>
+    hostCommand(
+      `${host.name}-lease`,
+      {
+        host,
+        instance: testbed.instance,
+        script: renderLease(host, request),
+        timeoutSeconds: leaseSeconds,
+      },
+      { dependsOn },
+    );
+  return testbed.hosts.reduce<pulumi.Resource[]>(
+    (taken, host) => [...taken, take(host, taken.slice(0, 1))],
+    [],
+  );
+}
+
+/** Each payload after those it needs, and done anew whenever one of them is. */
+function placePayloads(
+  testbed: Testbed,
+  payloads: readonly HostPayload[],
+  leases: readonly pulumi.Resource[],
+): pulumi.Resource[] {
+  const placed = new Map<string, pulumi.Resource>();
+  const place = (payload: HostPayload): pulumi.Resource => {
+    const found = placed.get(payload.host);
+    if (found !== undefined) return found;
+    const needed = payloads.filter(({ host }) => payload.after.includes(host));
+    const resource = hostCommand(
+      `${payload.host}-payload`,
+      {
+        host: hostNamed(testbed, payload.host),
+        instance: testbed.instance,
+        script: renderPayload(payload),
+        timeoutSeconds: payloadSeconds,
+        after: needed.map(digestOf),
+      },
+      { dependsOn: [...leases, ...needed.map(place)] },
+    );
+    placed.set(payload.host, resource);
+    return resource;
+  };
+  return payloads.map(place);
+}
+
+function hostNamed(testbed: Testbed, name: string): Host {
+  const host = testbed.hosts.find((candidate) => candidate.name === name);
+  if (host === undefined) throw new Error(`testbed ${testbed.name} has no host ${name}`);
+  return host;
+}

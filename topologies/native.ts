@@ -1,0 +1,137 @@
+/**
+ * The native runtime: a topology on a testbed becomes systemd units, their configuration and the
+ * deployment document. Pure.
+ */
+import { type Deployment, deploymentSchema, type Leg, type Unit } from "../contracts/deployment.ts";
+import { type Host, hostOf, type Testbed } from "../contracts/testbed.ts";
+import { digestOf, type HostPayload, type PayloadUnit } from "../hosts/payload.ts";
+import { endpointOf, rootOf, tokenDirectoryOf } from "./endpoints.ts";
+import { firewallTable, type PortGuard, renderFirewall } from "./firewall.ts";
+import { claimedUser, userHeader } from "./identity.ts";
+import { checksOf, nodeOf, nodesOfKind, type Topology, type TopologyNode } from "./model.ts";
+import { type NodeContext, type NodeRendering, renderNode } from "./nodes.ts";
+import { type Parameters, usedParameters } from "./parameters.ts";
+import { renderProbes } from "./probes.ts";
+import { wireFactsOf } from "./tls.ts";
+
+/** What a topology is put on. */
+export type Place = {
+  readonly testbed: Testbed;
+  /** What the hosts really grant, which may be less than the testbed document asks for. */
+  readonly scheduling: "rr" | "other";
+  /** Directory of the programs on every host. */
+  readonly programs: string;
+};
+
+export type Rendering = {
+  /** One for each host that has something to run. */
+  readonly hosts: readonly HostPayload[];
+  readonly deployment: Deployment;
+};
+
+/** Everything that a topology puts on the hosts, and what load needs to know of it. */
+export function renderNative(topology: Topology, parameters: Parameters, place: Place): Rendering {
+  const context: NodeContext = { topology, parameters, ...place };
+  const nodes = topology.nodes
+    .filter((node) => node.kind !== "load")
+    .map((node) => ({ node, ...renderNode(node, context) }));
+  const hosts = place.testbed.hosts
+    .filter((host) => nodes.some(({ node }) => placed(node, host, place.testbed)))
+    .map((host) => {
+      const here = nodes.filter(({ node }) => placed(node, host, place.testbed));
+      return payloadOf(topology, host, here, place.testbed);
+    });
+  return { hosts, deployment: deploymentOf(topology, parameters, place, hosts, nodes) };
+}
+
+/** Whether a node is on a host: the first one that has its role. */
+function placed(node: TopologyNode, host: Host, testbed: Testbed): boolean {
+  return hostOf(testbed, node.role).name === host.name;
+}
+
+function payloadOf(
+  topology: Topology,
+  host: Host,
+  nodes: readonly ({ node: TopologyNode } & NodeRendering)[],
+  testbed: Testbed,
+): HostPayload {
+  const guards = nodes.flatMap(({ node }) => guardsOf(topology, node, testbed));
+  // An issuer first: the others on its host may ask it for keys when they start.
+  const ordered = [...nodes].sort((a, b) => rank(a.node) - rank(b.node));
+  const issuers = nodes
+    .flatMap(({ node }) => checksOf(topology, "jwt", node.id))
+    .map((check) => hostOf(testbed, nodeOf(topology, check.issuer).role).name);
+  return {
+    host: host.name,
+    root: rootOf(topology),
+    directories: nodes.flatMap(({ directories }) => directories),
+    files: nodes.flatMap(({ files }) => files),
+    units: ordered.map(({ unit }) => unit satisfies PayloadUnit),
+    ...(guards.length === 0
+      ? {}
+      : { firewall: { table: firewallTable, text: renderFirewall(guards) } }),
+    after: [...new Set(issuers)].filter((name) => name !== host.name),
+  };
+}
+
+const rank = (node: TopologyNode) => (node.kind === "issuer" ? 0 : 1);
+
+function guardsOf(topology: Topology, node: TopologyNode, testbed: Testbed): PortGuard[] {
+  return checksOf(topology, "network", node.id).map((check) => ({
+    port: endpointOf(topology, testbed, node.id).port,
+    allows: check.allows.map((id) => hostOf(testbed, nodeOf(topology, id).role).dataAddress),
+  }));
+}
+
+function deploymentOf(
+  topology: Topology,
+  parameters: Parameters,
+  { testbed, scheduling }: Place,
+  hosts: readonly HostPayload[],
+  nodes: readonly NodeRendering[],
+): Deployment {
+  const [first] = topology.legs;
+  const loadHost = hostOf(testbed, nodeOf(topology, first.from).role).name;
+  const tokens = nodesOfKind(topology, "issuer").length > 0;
+  const urlOf = (id: string) => {
+    const { address, port } = endpointOf(topology, testbed, id);
+    return `http://${address}:${port}`;
+  };
+  return deploymentSchema.parse({
+    schema: "ztbench/deployment/1",
+    topology: topology.name,
+    runtime: "native",
+    testbed: testbed.name,
+    testbedClass: testbed.class,
+    ...(testbed.instance === undefined ? {} : { instance: testbed.instance }),
+    parameters: usedParameters(topology, parameters),
+    entry: {
+      host: loadHost,
+      url: `${urlOf(first.to)}/`,
+      http: first.http,
+      ...(tokens ? { tokensFile: `${tokenDirectoryOf(topology)}/valid.txt` } : {}),
+      // Where nobody asks for proof, a caller just says who it is, so that answers are alike.
+      headers: tokens ? {} : { [userHeader]: claimedUser },
+    },
+    legs: topology.legs.map((leg): Leg => ({
+      from: leg.from,
+      to: leg.to,
+      http: leg.http,
+      tls: leg.tls.mode,
+      wire: wireFactsOf(leg),
+    })),
+    units: nodes.map(({ deployed }): Unit => deployed),
+    admin: nodes.flatMap(({ deployed, adminUrl }) =>
+      adminUrl === undefined ? [] : [{ unit: deployed.name, host: deployed.host, url: adminUrl }],
+    ),
+    probes: renderProbes(topology, {
+      host: loadHost,
+      entryUrl: urlOf(first.to),
+      entryHttp: first.http,
+      tokenDirectory: tokenDirectoryOf(topology),
+      urlOf,
+    }),
+    scheduling,
+    configurationDigest: digestOf(hosts),
+  } satisfies Deployment);
+}

@@ -1,0 +1,205 @@
+/** What each kind of node needs on its host in the native runtime: unit, files, directories. Pure. */
+import type { Unit } from "../contracts/deployment.ts";
+import { type CpuLayout, type Host, hostOf, type Testbed } from "../contracts/testbed.ts";
+import { threadsOf } from "../hosts/cpus.ts";
+import type { PayloadFile, PayloadUnit } from "../hosts/payload.ts";
+import {
+  adminPorts,
+  endpointOf,
+  listenOf,
+  rootOf,
+  tokenDirectoryOf,
+  unitNameOf,
+} from "./endpoints.ts";
+import { jwksPath, renderGateway } from "./envoy.ts";
+import { audience, issuerName } from "./identity.ts";
+import { checksOf, legFrom, legTo, type Topology, type TopologyNode } from "./model.ts";
+import type { Parameters } from "./parameters.ts";
+import { renderUnit, type UnitSpec } from "./units.ts";
+
+export type NodeContext = {
+  readonly topology: Topology;
+  readonly parameters: Parameters;
+  readonly testbed: Testbed;
+  readonly scheduling: "rr" | "other";
+  /** Directory of the programs on every host. */
+  readonly programs: string;
+};
+
+export type NodeRendering = {
+  readonly unit: PayloadUnit;
+  readonly files: readonly PayloadFile[];
+  readonly directories: readonly { readonly path: string; readonly mode: string }[];
+  /** The unit as the deployment document tells of it. */
+  readonly deployed: Unit;
+  /** Envoy's admin interface. */
+  readonly adminUrl?: string;
+};
+
+const loopback = "127.0.0.1";
+
+/**
+ * Renders one node.
+ *
+ * @throws Error for a load node, which nothing is deployed for, and for a sidecar
+ */
+export function renderNode(node: TopologyNode, context: NodeContext): NodeRendering {
+  switch (node.kind) {
+    case "service":
+      return renderService(node, context);
+    case "issuer":
+      return renderIssuer(node, context);
+    case "gateway":
+      return renderGatewayNode(node, context);
+    case "sidecar":
+    case "load":
+      throw new Error(`node ${node.id}: runtime native renders no ${node.kind}`);
+  }
+}
+
+type UnitPlan = Pick<Unit, "kind" | "program" | "dataPlane"> & {
+  readonly cpuSet: keyof CpuLayout;
+  readonly type: UnitSpec["type"];
+  readonly arguments: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly scheduling: "rr" | "other";
+  readonly startSeconds: number;
+  readonly listens: readonly number[];
+};
+
+/** A node's unit, both as systemd reads it and as the deployment document tells of it. */
+function unitOf(node: TopologyNode, context: NodeContext, plan: UnitPlan) {
+  const host = hostOf(context.testbed, node.role);
+  const cpus = host.cpus[plan.cpuSet];
+  const name = unitNameOf(node);
+  const text = renderUnit({
+    description: `ztbench ${context.topology.name}: ${node.id}`,
+    argv: [`${context.programs}/${plan.program}`, ...plan.arguments],
+    ...(plan.environment === undefined ? {} : { environment: plan.environment }),
+    type: plan.type,
+    cpus,
+    scheduling: plan.scheduling,
+    startSeconds: plan.startSeconds,
+  });
+  const { kind, program, dataPlane } = plan;
+  return {
+    unit: { name, text, listens: plan.listens },
+    deployed: { name, host: host.name, kind, program, cpus, dataPlane },
+  };
+}
+
+/** As many threads as CPUs; Go's own count otherwise, where the testbed reserves none. */
+function goThreads(host: Host, cpuSet: keyof CpuLayout): Record<string, string> {
+  const count = threadsOf(host.cpus[cpuSet]);
+  return count === undefined ? {} : { GOMAXPROCS: String(count) };
+}
+
+function renderService(node: TopologyNode, context: NodeContext): NodeRendering {
+  const { topology, testbed, parameters } = context;
+  const endpoint = endpointOf(topology, testbed, node.id);
+  const tokenCheck = checksOf(topology, "jwt", node.id)[0];
+  const believesHeaders = checksOf(topology, "header", node.id).length > 0;
+  const auth = tokenCheck !== undefined ? "jwt" : believesHeaders ? "identity" : "none";
+  const keys =
+    tokenCheck === undefined
+      ? []
+      : [
+          `-jwks=http://${listenOf(endpointOf(topology, testbed, tokenCheck.issuer))}${jwksPath}`,
+          `-issuer=${issuerName}`,
+          `-audience=${audience}`,
+        ];
+  const unit = unitOf(node, context, {
+    kind: "service",
+    program: "ztecho",
+    dataPlane: true,
+    cpuSet: "service",
+    type: "notify",
+    arguments: [
+      `-listen=${listenOf(endpoint)}`,
+      `-auth=${auth}`,
+      ...keys,
+      `-body-bytes=${parameters.bodyBytes}`,
+      `-admin=${loopback}:${adminPorts.service}`,
+    ],
+    environment: goThreads(endpoint.host, "service"),
+    scheduling: context.scheduling,
+    startSeconds: 20,
+    listens: [endpoint.port, adminPorts.service],
+  });
+  return { ...unit, files: [], directories: [] };
+}
+
+function renderIssuer(node: TopologyNode, context: NodeContext): NodeRendering {
+  const { topology, testbed, parameters } = context;
+  const endpoint = endpointOf(topology, testbed, node.id);
+  const directory = tokenDirectoryOf(topology);
+  const unit = unitOf(node, context, {
+    kind: "issuer",
+    program: "ztissuer",
+    dataPlane: false,
+    // Never on the CPUs of what is measured, and never ahead of it.
+    cpuSet: "system",
+    type: "notify",
+    arguments: [
+      `-dir=${directory}`,
+      `-listen=${listenOf(endpoint)}`,
+      `-count=${parameters.tokens}`,
+      `-token-bytes=${parameters.tokenBytes}`,
+      `-ttl=${parameters.tokenLifetimeSeconds}s`,
+      `-issuer=${issuerName}`,
+      `-audience=${audience}`,
+    ],
+    environment: goThreads(endpoint.host, "system"),
+    scheduling: "other",
+    // Minting is about 1 ms of CPU a token.
+    startSeconds: 20 + Math.ceil(parameters.tokens / 250),
+    listens: [endpoint.port],
+  });
+  return { ...unit, files: [], directories: [{ path: directory, mode: "0700" }] };
+}
+
+function renderGatewayNode(node: TopologyNode, context: NodeContext): NodeRendering {
+  const { topology, testbed } = context;
+  const endpoint = endpointOf(topology, testbed, node.id);
+  const [before, after] = [legTo(topology, node.id), legFrom(topology, node.id)];
+  const tokenCheck = checksOf(topology, "jwt", node.id)[0];
+  if (before === undefined || after === undefined || tokenCheck === undefined) {
+    throw new Error(`gateway ${node.id}: needs a leg on each side and a jwt check`);
+  }
+  const configuration = `${rootOf(topology)}/${node.id}.json`;
+  const admin = { address: loopback, port: adminPorts.gateway };
+  const content = renderGateway({
+    listen: endpoint,
+    admin,
+    downstreamHttp: before.http,
+    upstream: endpointOf(topology, testbed, after.to),
+    upstreamHttp: after.http,
+    issuer: endpointOf(topology, testbed, tokenCheck.issuer),
+  });
+  const workers = threadsOf(endpoint.host.cpus.proxy);
+  const unit = unitOf(node, context, {
+    kind: "proxy",
+    program: "envoy",
+    dataPlane: true,
+    cpuSet: "proxy",
+    // Envoy does not speak to systemd: its port, opened once the keys are there, tells instead.
+    type: "exec",
+    arguments: [
+      "--config-path",
+      configuration,
+      "--disable-hot-restart",
+      "--log-level",
+      "warning",
+      ...(workers === undefined ? [] : ["--concurrency", String(workers)]),
+    ],
+    scheduling: context.scheduling,
+    startSeconds: 20,
+    listens: [endpoint.port, admin.port],
+  });
+  return {
+    ...unit,
+    files: [{ path: configuration, mode: "0600", content }],
+    directories: [],
+    adminUrl: `http://${admin.address}:${admin.port}/`,
+  };
+}

@@ -1,0 +1,134 @@
+/** The security boundary of a topology as requests with the answers they must get. Pure. */
+import type { Expectation, Probe } from "../contracts/deployment.ts";
+import { claimedUser, forgedUser, publicPath, tokenUserPattern, userHeader } from "./identity.ts";
+import { checksOf, nodeOf, type HttpVersion, type Topology } from "./model.ts";
+
+export type ProbePlace = {
+  /** Name of the host that sends load; probes are sent from there, too. */
+  readonly host: string;
+  /** Base of the entry, without a path. */
+  readonly entryUrl: string;
+  readonly entryHttp: HttpVersion;
+  readonly tokenDirectory: string;
+  /** Base URL of a node, for going round those before it. */
+  readonly urlOf: (id: string) => string;
+};
+
+const timeoutSeconds = 2;
+
+const status = (code: number): Expectation => ({ outcome: "status", status: code });
+const answeredAs = (user: { value: string } | { matches: string }): Expectation => ({
+  outcome: "status",
+  status: 200,
+  header: { name: userHeader, ...user },
+});
+
+/** All probes of a topology; at least one is positive. */
+export function renderProbes(topology: Topology, place: ProbePlace): Probe[] {
+  const common = { host: place.host, http: place.entryHttp, timeoutSeconds };
+  const entry = { ...common, url: `${place.entryUrl}/` };
+  const tokenCheck = checksOf(topology, "jwt")[0];
+  if (tokenCheck === undefined) return probesWithoutProof(entry);
+  const verifier = nodeOf(topology, tokenCheck.at).kind;
+  const withToken = (name: string) => ({ tokenFile: `${place.tokenDirectory}/${name}.txt` });
+  const probes: Probe[] = [
+    {
+      id: "valid-token",
+      kind: "positive",
+      shows: "a valid token is accepted, and the service knows its user",
+      ...entry,
+      headers: {},
+      ...withToken("valid"),
+      expect: answeredAs({ matches: tokenUserPattern }),
+    },
+    {
+      id: "no-token",
+      kind: "negative",
+      shows: "a request without a token is refused",
+      ...entry,
+      headers: {},
+      expect: status(401),
+    },
+    ...refusedTokens(verifier === "gateway").map(({ id, code, shows }): Probe => ({
+      id,
+      kind: "negative",
+      shows,
+      ...entry,
+      headers: {},
+      ...withToken(id),
+      expect: status(code),
+    })),
+    {
+      id: "forged-identity",
+      kind: "negative",
+      shows: "a forged identity header beside a valid token does not change who the caller is",
+      ...entry,
+      headers: { [userHeader]: forgedUser },
+      ...withToken("valid"),
+      expect: answeredAs({ matches: tokenUserPattern }),
+    },
+  ];
+  if (verifier === "gateway") {
+    probes.push({
+      id: "forged-identity-public",
+      kind: "negative",
+      shows: "a forged identity header is stripped on the route that needs no token, too",
+      ...entry,
+      url: `${place.entryUrl}${publicPath}`,
+      headers: { [userHeader]: forgedUser },
+      expect: status(401),
+    });
+  }
+  return [...probes, ...probesPastNetwork(topology, place)];
+}
+
+/** What a topology that asks for no proof does not stop. */
+function probesWithoutProof(entry: Pick<Probe, "host" | "http" | "url" | "timeoutSeconds">) {
+  return [
+    {
+      id: "valid-identity",
+      kind: "positive",
+      shows: "the service answers, and knows the user that the caller claims to be",
+      ...entry,
+      headers: { [userHeader]: claimedUser },
+      expect: answeredAs({ value: claimedUser }),
+    },
+    {
+      id: "forged-identity",
+      kind: "positive",
+      shows: "not stopped: whatever identity a caller forges is believed",
+      ...entry,
+      headers: { [userHeader]: forgedUser },
+      expect: answeredAs({ value: forgedUser }),
+    },
+  ] satisfies Probe[];
+}
+
+/** @param byEnvoy whose status for a wrong audience is its own */
+function refusedTokens(byEnvoy: boolean) {
+  return [
+    { id: "expired", code: 401, shows: "an expired token is refused" },
+    { id: "bad-signature", code: 401, shows: "a token signed by another key is refused" },
+    {
+      id: "wrong-audience",
+      code: byEnvoy ? 403 : 401,
+      shows: "a token for another service is refused",
+    },
+    { id: "foreign-issuer", code: 401, shows: "a token of another issuer is refused" },
+  ];
+}
+
+/** From the load host straight to each node that only others may reach. */
+function probesPastNetwork(topology: Topology, place: ProbePlace): Probe[] {
+  return checksOf(topology, "network").map((check) => ({
+    id: `direct-to-${check.at}`,
+    kind: "negative",
+    shows: `the ${check.at} cannot be reached past the ${check.allows.join(" or ")}`,
+    host: place.host,
+    url: `${place.urlOf(check.at)}/`,
+    http: "1.1",
+    headers: { [userHeader]: forgedUser },
+    timeoutSeconds,
+    expect: { outcome: "refused" },
+  }));
+}

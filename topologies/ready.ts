@@ -1,0 +1,43 @@
+/** The last step of a deployment: ask all its probes on the load host until they hold. Pure. */
+import type { Deployment, ProbeRequest } from "../contracts/deployment.ts";
+import type { HostScript } from "../hosts/runner.ts";
+import { quote } from "../hosts/shell.ts";
+
+/** How long a path may take until it answers correctly, seconds. */
+export const readySeconds = 15;
+
+/**
+ * A script that succeeds once every probe sees what it expects, and otherwise says what those saw
+ * that do not.
+ *
+ * @param programs directory of the programs on the host
+ */
+export function renderReady(deployment: Deployment, programs: string): HostScript {
+  const request: ProbeRequest = {
+    schema: "ztbench/probe-request/1",
+    deadlineSeconds: readySeconds,
+    until: "positive",
+    probes: deployment.probes,
+  };
+  const { topology, entry } = deployment;
+  const create = `
+problem=$(mktemp)
+trap 'rm -f "$problem"' EXIT
+if ! seen=$(printf %s "$request" | "$programs/ztprobe" 2>"$problem"); then
+  printf '%s: not ready after ${readySeconds} s, probes that do not hold, as last seen: [testbed]\\n' \\
+    "$subject" >&2
+  # Results are printed one to a block; without any, the prober itself has failed.
+  awk -v RS='\\n    }' '/"passed": false/ { found = 1; print } END { exit !found }' <<<"$seen" >&2 ||
+    cat "$problem" >&2
+  printf '  next: look at the journals of its units on the hosts\\n' >&2
+  exit 1
+fi`;
+  return {
+    prelude: [
+      `subject=${quote(`topology ${topology} at ${entry.url}`)}`,
+      `programs=${quote(programs)}`,
+      `request=${quote(JSON.stringify(request))}`,
+    ].join("\n"),
+    create: create.trim(),
+  };
+}
