@@ -20,9 +20,12 @@ var unitName = regexp.MustCompile(`^[A-Za-z0-9:_.\\@-]+\.(service|scope|slice)$`
 func main() { program.Run("ztsample", run) }
 
 func run(ctx context.Context, args []string) error {
-	options, path, err := readOptions(args)
+	options, path, once, err := readOptions(args)
 	if err != nil {
 		return err
+	}
+	if once {
+		return sample.ScrapeOnce(options.Scrapes, path)
 	}
 	program.LogStart("interval="+options.Interval.String(), "out="+path,
 		"units="+strings.Join(options.Units, ","))
@@ -36,7 +39,7 @@ func run(ctx context.Context, args []string) error {
 	return err
 }
 
-func readOptions(args []string) (o sample.Options, out string, err error) {
+func readOptions(args []string) (o sample.Options, out string, once bool, err error) {
 	var units, scrapes, files program.Strings
 	flags := program.NewFlags("ztsample")
 	flags.DurationVar(&o.Interval, "interval", time.Second, "time between samples")
@@ -45,18 +48,19 @@ func readOptions(args []string) (o sample.Options, out string, err error) {
 	flags.Var(&scrapes, "scrape", "`NAME=URL` to get at start and end; may be repeated")
 	flags.DurationVar(&o.ScrapeEvery, "scrape-every", 0, "time between scrapes; 0: start and end")
 	flags.Var(&files, "file", "`path` to read in every sample; may be repeated")
+	flags.BoolVar(&once, "once", false, "do nothing but scrape, one time; that must succeed")
 	if err := flags.Read(args); err != nil {
-		return o, out, err
+		return o, out, once, err
 	}
 	o.Units, o.Files = units, files
 	for _, text := range scrapes {
 		scrape, err := sample.ParseScrape(text)
 		if err != nil {
-			return o, out, err
+			return o, out, once, err
 		}
 		o.Scrapes = append(o.Scrapes, scrape)
 	}
-	return o, out, check(o, out)
+	return o, out, once, check(o, out)
 }
 
 func check(o sample.Options, out string) error {

@@ -145,7 +145,7 @@ func (s *sampler) take(scrape bool) error {
 	}
 	if scrape {
 		for i := range s.options.Scrapes {
-			s.scrape(&s.options.Scrapes[i])
+			_ = s.scrape(&s.options.Scrapes[i]) // the block says it
 		}
 	}
 	err := s.flush()

@@ -39,15 +39,16 @@ var scrapeClient = http.Client{
 	Transport: &http.Transport{DisableKeepAlives: true},
 }
 
-func (s *sampler) scrape(target *Scrape) {
+func (s *sampler) scrape(target *Scrape) error {
 	source := "scrape " + target.Name
 	body, err := get(target.URL)
 	if err != nil {
 		s.failed(source, err)
-		return
+		return err
 	}
 	s.head(source)
 	s.text(string(body))
+	return nil
 }
 
 func get(address string) ([]byte, error) {
