@@ -60,6 +60,9 @@ func readOptions(args []string) (o sample.Options, out string, once bool, err er
 		}
 		o.Scrapes = append(o.Scrapes, scrape)
 	}
+	if once && (len(o.Scrapes) == 0 || len(o.Units)+len(o.Files) > 0) {
+		return o, out, once, program.Usagef("-once: goes with -scrape, and not with -unit or -file")
+	}
 	return o, out, once, check(o, out)
 }
 

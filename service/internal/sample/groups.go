@@ -15,6 +15,8 @@ const (
 	// maxDirectories bounds a search; a host has far fewer control groups.
 	maxDirectories = 20_000
 	maxDepth       = 8
+	// maxSkips bounds how often a search is left out because the number of groups is as it was.
+	maxSkips = 10
 )
 
 var errSearchTooLong = errors.New("search given up")
@@ -23,16 +25,27 @@ var errSearchTooLong = errors.New("search given up")
 type groups struct {
 	root  string
 	found map[string]string
+	// missed says of a unit that was not there how many groups there were.
+	missed map[string]miss
+}
+
+type miss struct {
+	count string
+	skips int
 }
 
 func newGroups() (*groups, error) {
 	for _, root := range unifiedRoots {
 		if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
-			return &groups{root, map[string]string{}}, nil
+			return newGroupsAt(root), nil
 		}
 	}
 	return nil, fmt.Errorf("control groups: no unified hierarchy at %s",
 		strings.Join(unifiedRoots, ", "))
+}
+
+func newGroupsAt(root string) *groups {
+	return &groups{root, map[string]string{}, map[string]miss{}}
 }
 
 // find returns the unit's directory, or an empty string if there is none now.
@@ -45,12 +58,30 @@ func (g *groups) find(unit string) (string, error) {
 	}
 	path := filepath.Join(g.root, "system.slice", unit)
 	if _, err := os.Stat(path); err != nil {
+		count := g.count()
+		last := g.missed[unit]
+		if count != "" && count == last.count && last.skips < maxSkips {
+			g.missed[unit] = miss{count, last.skips + 1}
+			return "", nil
+		}
 		if path, err = g.search(unit); path == "" || err != nil {
+			g.missed[unit] = miss{count: count}
 			return "", err
 		}
 	}
 	g.found[unit] = path
 	return path, nil
+}
+
+// count is what the kernel says of the number of groups, or empty if it says nothing. It costs one
+// read, where a search costs one for each group.
+func (g *groups) count() string {
+	text, err := os.ReadFile(filepath.Join(g.root, "cgroup.stat"))
+	if err != nil {
+		return ""
+	}
+	count, _, _ := strings.Cut(string(text), "\n")
+	return count
 }
 
 // search looks at every group that is not below another unit. Two of the same name are an error.

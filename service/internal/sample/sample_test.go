@@ -87,7 +87,7 @@ func newTestSampler(t *testing.T, o Options) (s *sampler, root, path string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { out.Close() })
-	return &sampler{options: o, out: out, groups: &groups{root, map[string]string{}}}, root, path
+	return &sampler{options: o, out: out, groups: newGroupsAt(root)}, root, path
 }
 
 func take(t *testing.T, s *sampler, path string) []block {
@@ -150,6 +150,23 @@ func TestAUnitThatComesAndGoesIsAbsentMeanwhile(t *testing.T) {
 	}
 	if count(take(t, s, path), absent) != 1 {
 		t.Error("not absent after it went")
+	}
+}
+
+func TestAMissingUnitIsSearchedForAgainWhenTheNumberOfGroupsChanges(t *testing.T) {
+	s, root, path := newTestSampler(t, Options{Units: []string{"a.service"}})
+	setCount := func(n int) {
+		text := fmt.Sprintf("nr_descendants %d\nnr_dying_descendants %d\n", n, time.Now().UnixNano())
+		if err := os.WriteFile(filepath.Join(root, "cgroup.stat"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setCount(1)
+	take(t, s, path)
+	fakeGroup(t, filepath.Join(root, "other.slice", "a.service"))
+	setCount(2)
+	if n := count(take(t, s, path), "unit a.service cpu.stat"); n != 1 {
+		t.Errorf("found %d times once there was one more group, want 1", n)
 	}
 }
 
@@ -231,7 +248,7 @@ func BenchmarkSample(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer out.Close()
-	s := &sampler{out: out, groups: &groups{b.TempDir(), map[string]string{}}}
+	s := &sampler{out: out, groups: newGroupsAt(b.TempDir())}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := s.take(false); err != nil {
