@@ -145,7 +145,7 @@ export class Bundle {
   }
 }
 
-/** `007-b02-gateway-a`: order of execution, block, label and arm; for people, never parsed. */
+/** `007-b2-gateway-a`: order of execution, block, label and arm; for people, never parsed. */
 export function runDirectory(run: PlannedRun): string {
   const number = String(run.run).padStart(3, "0");
   return `${number}-b${run.block}-${run.label}-${run.arm}`;

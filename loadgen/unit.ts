@@ -15,8 +15,8 @@ export type TransientUnit = Placement & {
   readonly environment: Readonly<Record<string, string>>;
   /** File on the host for what it prints to standard error. */
   readonly errorFile: string;
-  /** True to wait for its end and take over its exit code. */
-  readonly wait: boolean;
+  /** `wait` for its end and take over its exit code, or go on once it has said that it is ready. */
+  readonly type: "wait" | "notify";
 };
 
 /** The unit that sends the load of one run. A name is used once: the journal keeps old ones. */
@@ -56,7 +56,7 @@ export function startCommand(unit: TransientUnit): string[] {
     "--quiet",
     "--collect",
     `--unit=${unit.name}`,
-    ...(unit.wait ? ["--wait"] : []),
+    unit.type === "wait" ? "--wait" : "--service-type=notify",
     ...properties.flatMap((property) => ["-p", property]),
     ...environment.flatMap(([name, value]) => ["-E", `${name}=${value}`]),
     "--",

@@ -1,0 +1,205 @@
+/** The scripts that a run executes on the hosts: start, scrape, load, collect, clear; pure text. */
+import type { Deployment } from "../contracts/deployment.ts";
+import type { Host } from "../contracts/testbed.ts";
+import { type RemoteScript, shellWord } from "./ssh.ts";
+import { loadUnitName, sampleUnitName, startCommand, unitPrefixes } from "./unit.ts";
+import {
+  type Attack,
+  attackCommand,
+  binaryDirectory,
+  splitCommand,
+  targetsCommand,
+} from "./vegeta.ts";
+
+/** Everything that runs leave on a host while they last; on a file system that lives in memory. */
+const runsDirectory = "/run/ztbench/run";
+
+/** One run on one campaign's hosts. */
+export type RunKey = {
+  /** Drawn once by each campaign process, so that no name of an earlier one comes again. */
+  readonly token: string;
+  readonly run: number;
+};
+
+/** Directory of a run on every host: `out` is fetched, `private` never leaves the host. */
+export function runDirectoryOn(key: RunKey): string {
+  return `${runsDirectory}/${key.token}-${key.run}`;
+}
+
+const line = (words: readonly string[]): string => words.map(shellWord).join(" ");
+
+/** Makes the directories, notes the state of the units and starts the sampler. */
+export function startScript(
+  key: RunKey,
+  host: Host,
+  deployment: Deployment,
+  intervalSeconds: number,
+): RemoteScript {
+  const directory = runDirectoryOn(key);
+  const generator = deployment.entry.host === host.name ? [loadUnitName(key.token, key.run)] : [];
+  const units = [...unitsOn(host, deployment), ...generator];
+  const sampler = startCommand({
+    name: sampleUnitName(key.token, key.run),
+    command: [
+      `${binaryDirectory}/ztsample`,
+      ...["-interval", `${Math.round(intervalSeconds * 1000)}ms`],
+      ...["-out", `${directory}/out/samples/${host.name}.txt`],
+      ...units.flatMap((unit) => ["-unit", unit]),
+    ],
+    cpus: host.cpus.system,
+    scheduling: "other",
+    environment: {},
+    errorFile: `${directory}/sampler.log`,
+    type: "notify",
+  });
+  return {
+    title: "start of the sampler",
+    text: [
+      `install -d -m 0755 ${["samples", "units", "proxies"].map((d) => `${directory}/out/${d}`).join(" ")}`,
+      `install -d -m 0700 ${directory}/private`,
+      ...stateLines(key, host, deployment, "before"),
+      `${line(sampler)} || { cat ${directory}/sampler.log >&2; exit 1; }`,
+    ].join("\n"),
+    timeoutSeconds: 20,
+  };
+}
+
+/** Asks the proxies of a host for their counters, as raw text; undefined where there are none. */
+export function scrapeScript(
+  key: RunKey,
+  host: Host,
+  deployment: Deployment,
+): RemoteScript | undefined {
+  const lines = scrapeLines(key, host, deployment, "before");
+  if (lines.length === 0) return undefined;
+  return { title: "counters of the proxies", text: lines.join("\n"), timeoutSeconds: 15 };
+}
+
+/** Writes the targets, sends the load, splits warm-up from measured rows; prints what it found. */
+export function loadScript(key: RunKey, host: Host, attack: Attack, rr: boolean): RemoteScript {
+  const directory = runDirectoryOn(key);
+  const log = `${directory}/out/load.log`;
+  const unit = startCommand({
+    name: loadUnitName(key.token, key.run),
+    command: attackCommand(attack),
+    cpus: host.cpus.load,
+    scheduling: rr ? "rr" : "other",
+    environment: attack.cpuCount === undefined ? {} : { GOMAXPROCS: String(attack.cpuCount) },
+    errorFile: log,
+    type: "wait",
+  });
+  const { load } = attack;
+  const seconds = load.warmupSeconds + load.durationSeconds + load.timeoutSeconds;
+  return {
+    title: "load",
+    text: [
+      // Tokens are in the targets: they go as soon as they are not needed.
+      `trap 'rm -rf ${directory}/private' EXIT`,
+      line(targetsCommand(attack.entry, attack.files.targets)),
+      `${line(unit)} || { code=$?; tail -n 5 ${log} >&2; exit "$code"; }`,
+      `rm -f ${attack.files.targets}`,
+      line(splitCommand(attack, `${directory}/out`)),
+    ].join("\n"),
+    timeoutSeconds: Math.ceil(seconds) + 60,
+  };
+}
+
+/** Where the files of an attack lie on the host that sends. */
+export function loadFiles(key: RunKey): Attack["files"] {
+  const directory = `${runDirectoryOn(key)}/private`;
+  return {
+    targets: `${directory}/targets`,
+    records: `${directory}/records`,
+    plan: `${directory}/plan.json`,
+  };
+}
+
+/** Stops the sampler, notes counters and units once more, and prints all files as a tar stream. */
+export function collectScript(key: RunKey, host: Host, deployment: Deployment): RemoteScript {
+  const directory = runDirectoryOn(key);
+  const sampler = sampleUnitName(key.token, key.run);
+  return {
+    title: "collection of results",
+    text: [
+      `systemctl is-active --quiet ${sampler} || {`,
+      `  echo "the sampler ended early: $(tail -n 3 ${directory}/sampler.log)" >&2`,
+      "  exit 1",
+      "}",
+      ...scrapeLines(key, host, deployment, "after"),
+      `systemctl stop ${sampler}`,
+      ...stateLines(key, host, deployment, "after"),
+      `tar -C ${directory}/out -cf - .`,
+    ].join("\n"),
+    timeoutSeconds: 60,
+  };
+}
+
+/** Stops what a run may have left running, and removes its files; done when nothing is there. */
+export function clearScript(key: RunKey): RemoteScript {
+  const units = [loadUnitName(key.token, key.run), sampleUnitName(key.token, key.run)];
+  return {
+    title: "clearing of a run",
+    text: [
+      ...units.map((unit) => `systemctl stop ${unit} 2>/dev/null || true`),
+      `rm -rf ${runDirectoryOn(key)}`,
+    ].join("\n"),
+    timeoutSeconds: 20,
+  };
+}
+
+/** Clears what campaigns that were killed left on a host, and prints the names of their units. */
+export function sweepScript(): RemoteScript {
+  const patterns = unitPrefixes.map((prefix) => `'${prefix}*'`).join(" ");
+  return {
+    title: "clearing of earlier campaigns",
+    text: [
+      `units=$(systemctl list-units --all --plain --no-legend ${patterns} | cut -d' ' -f1)`,
+      "for unit in $units; do",
+      '  systemctl stop "$unit" 2>/dev/null || true',
+      '  systemctl reset-failed "$unit" 2>/dev/null || true',
+      '  echo "$unit"',
+      "done",
+      `rm -rf ${runsDirectory}`,
+    ].join("\n"),
+    timeoutSeconds: 30,
+  };
+}
+
+function unitsOn(host: Host, deployment: Deployment): string[] {
+  return deployment.units.filter((unit) => unit.host === host.name).map((unit) => unit.name);
+}
+
+/** What systemd knows of the units; a unit that is another process afterwards has died. */
+function stateLines(
+  key: RunKey,
+  host: Host,
+  deployment: Deployment,
+  when: "before" | "after",
+): string[] {
+  const units = unitsOn(host, deployment);
+  if (units.length === 0 || deployment.runtime !== "native") return [];
+  const properties = "Id,ActiveState,SubState,MainPID,NRestarts,InvocationID";
+  const file = `${runDirectoryOn(key)}/out/units/${host.name}-${when}.txt`;
+  return [`systemctl show -p ${properties} -- ${line(units)} >${file}`];
+}
+
+function scrapeLines(
+  key: RunKey,
+  host: Host,
+  deployment: Deployment,
+  when: "before" | "after",
+): string[] {
+  return deployment.admin
+    .filter((admin) => admin.host === host.name)
+    .map(({ unit, url }) => {
+      const base = url.replace(/\/$/, "");
+      const file = `${runDirectoryOn(key)}/out/proxies/${unit}-${when}.txt`;
+      const scrapes = ["stats", "server_info", "certs"];
+      return line([
+        `${binaryDirectory}/ztsample`,
+        "-once",
+        ...scrapes.flatMap((name) => ["-scrape", `${name}=${base}/${name}`]),
+        ...["-out", file],
+      ]);
+    });
+}
