@@ -18,7 +18,7 @@ func split(args []string) error {
 	flags.StringVar(&in, "in", "", "`file` of vegeta gob records of one attack")
 	flags.StringVar(&out, "out", "",
 		"`directory` for requests.csv.gz, warmup.csv.gz and load-plan.json")
-	flags.StringVar(&planFile, "plan", "", "the attack's plan document, `file`; none for the vegeta CLI")
+	flags.StringVar(&planFile, "plan", "", "plan document of the attack, `file`; none for the CLI")
 	flags.StringVar(&arrival, "arrival", load.Uniform, "arrival of the attack, uniform or poisson")
 	flags.IntVar(&rate, "rate", 0, "rate of the attack")
 	flags.DurationVar(&duration, "duration", 0, "length of the attack, warm-up included")
