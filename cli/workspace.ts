@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
+import { parseDocument as parseYaml } from "yaml";
 import { parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
 import { type Testbed, testbedSchema } from "../contracts/testbed.ts";
@@ -106,4 +107,14 @@ export function readText(file: string): string {
 /** Whether this checkout has ever used a testbed of this name. */
 export function existsWorkspace(testbedName: string): boolean {
   return existsSync(workspaceOf(testbedName).backend);
+}
+
+/** The testbed document that the current testbed's stacks read. */
+export function testbedFileOf(workspace: Workspace): string {
+  const file = path.join(workspace.config, "Pulumi.hosts.yaml");
+  const config = parseYaml(readText(file)).getIn(["config", "ztbench:testbed"]);
+  if (typeof config === "string") return config;
+  throw new Failure("testbed", `${file}: names no testbed document`, {
+    hint: "./ztbench init TESTBED",
+  });
 }

@@ -1,0 +1,85 @@
+/** What the host side does for a campaign: deploy and destroy, tuning readback, facts, lease. */
+import type { Host, Testbed } from "../contracts/testbed.ts";
+import { checkAbsence, renderAbsence } from "../hosts/absence.ts";
+import { parseFacts, renderFacts } from "../hosts/facts.ts";
+import { renderCampaignLease } from "../hosts/lease.ts";
+import { parseReadback, renderVerify } from "../hosts/tuning.ts";
+import type { CampaignHooks, Deployer } from "../loadgen/options.ts";
+import { openTransport, type RemoteScript, runChecked } from "../loadgen/ssh.ts";
+import { topologyNamed } from "../topologies/catalogue.ts";
+import { deployTopology, destroyTopology } from "./deployer.ts";
+import type { Workspace } from "./workspace.ts";
+
+const timeoutSeconds = 60;
+
+/** Deploys by the Pulumi engine, under the campaign's lease. */
+export function deployerFor(workspace: Workspace, testbed: Testbed, token: string): Deployer {
+  return {
+    deploy(treatment, load) {
+      const { parameters } = topologyNamed(treatment.topology);
+      // The size of the body is the load's business and the service's doing.
+      const given = parameters.includes("bodyBytes") ? { bodyBytes: load.bodyBytes } : {};
+      const all = { ...given, ...treatment.parameters };
+      return deployTopology(workspace, treatment.topology, all, token);
+    },
+    destroy: (topology) => destroyTopology(workspace, topology),
+    async proveAbsent(_topology, signal) {
+      const script = (host: Host) => ({ title: "proof of absence", text: renderAbsence(host) });
+      const printed = await onAllHosts(testbed, script, signal);
+      for (const [host, text] of printed) checkAbsence(host, text);
+    },
+  };
+}
+
+/** Readings and the lease, each by one login to every host. */
+export function hooksFor(testbed: Testbed, token: string): CampaignHooks {
+  const lease = (action: "take" | "release") => async (signal: AbortSignal) => {
+    const text = (host: Host) => renderCampaignLease(host, token, action);
+    const script = (host: Host) => ({ title: `${action} the lease`, text: text(host) });
+    await onAllHosts(testbed, script, signal);
+  };
+  return {
+    async readback(signal) {
+      const script = (host: Host) => ({
+        title: "tuning readback",
+        text: renderVerify(testbed, host),
+      });
+      const printed = await onAllHosts(testbed, script, signal);
+      return byName(printed, (text) =>
+        Object.fromEntries(parseReadback(text).map((knob) => [knob.id, spell(knob)])),
+      );
+    },
+    async facts(signal) {
+      const script = (host: Host) => ({ title: "facts", text: renderFacts(host) });
+      return byName(await onAllHosts(testbed, script, signal), (text) => ({ ...parseFacts(text) }));
+    },
+    lease: { take: lease("take"), release: lease("release") },
+  };
+}
+
+function spell(knob: { readonly status: string; readonly value: string }): string {
+  return `${knob.status} ${knob.value}`;
+}
+
+function byName<T>(printed: readonly (readonly [Host, string])[], read: (text: string) => T) {
+  return Object.fromEntries(printed.map(([host, text]) => [host.name, read(text)]));
+}
+
+/** In the testbed's order for what must be taken in order; a few logins are quick enough. */
+async function onAllHosts(
+  testbed: Testbed,
+  script: (host: Host) => Pick<RemoteScript, "title" | "text">,
+  signal: AbortSignal,
+): Promise<(readonly [Host, string])[]> {
+  const transport = await openTransport(testbed);
+  try {
+    const printed: (readonly [Host, string])[] = [];
+    for (const host of testbed.hosts) {
+      const full = { ...script(host), timeoutSeconds };
+      printed.push([host, await runChecked(transport, host.name, full, signal)]);
+    }
+    return printed;
+  } finally {
+    await transport.close();
+  }
+}

@@ -1,0 +1,128 @@
+/** The verb `campaign`: deploys, measures and destroys what a plan says, and prints the table. */
+import { readdirSync } from "node:fs";
+import { hostname } from "node:os";
+import path from "node:path";
+import { report } from "../analysis/report.ts";
+import { renderText } from "../analysis/text.ts";
+import { parseDocument } from "../contracts/document.ts";
+import { exitCodes, Failure } from "../contracts/failure.ts";
+import { type Plan, planSchema } from "../contracts/plan.ts";
+import { runCampaign } from "../loadgen/campaign.ts";
+import type { CampaignOptions } from "../loadgen/options.ts";
+import { readToolsManifest } from "../tools/manifest.ts";
+import { topologyNamed } from "../topologies/catalogue.ts";
+import { readCommit } from "./commit.ts";
+import { deployerFor, hooksFor } from "./campaign-hosts.ts";
+import { progressTo } from "./progress.ts";
+import { listStacks } from "./pulumi.ts";
+import { type Io, readArguments, type Verb } from "./verb.ts";
+import { currentWorkspace, readTestbed, readText, root, testbedFileOf } from "./workspace.ts";
+
+const usage = `./ztbench campaign PLAN [--bundle DIRECTORY] [--resume] [--json]
+
+  PLAN      a plan document, e.g. plans/smoke.yaml
+  --bundle  where results go; results/<plan>-<time> if not given
+  --resume  go on with a bundle that was broken off; the newest of this plan if not given`;
+
+export const campaign: Verb = {
+  summary: "measure what a plan says on the current testbed, and print the table",
+  usage,
+  async run(argv, io) {
+    const options = {
+      json: { type: "boolean" },
+      bundle: { type: "string" },
+      resume: { type: "boolean" },
+    } as const;
+    const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
+    const planFile = positionals[0] ?? "";
+    const planText = readText(planFile);
+    const plan = parseDocument(planSchema, planText, planFile);
+    for (const treatment of plan.treatments) topologyNamed(treatment.topology);
+    const resume = values.resume === true;
+    const bundleDir = path.resolve(values.bundle ?? chooseBundle(plan, resume));
+    const prepared = await prepare(plan, planText, bundleDir, resume, io);
+    const result = await runCampaign(prepared);
+    const analysis = await report(result.bundleDir);
+    io.print(values.json === true ? JSON.stringify(analysis) : renderText(analysis));
+    io.say(`results: ${path.relative(root, result.bundleDir)} (tables in tables/)`);
+    const empty = analysis.comparison.treatments.filter(({ runs }) => runs.valid === 0);
+    for (const { label } of empty) io.say(`ztbench: ${label}: no valid run, see the gates above`);
+    return empty.length === 0 ? 0 : exitCodes.load;
+  },
+};
+
+async function prepare(
+  plan: Plan,
+  planText: string,
+  bundleDir: string,
+  resume: boolean,
+  io: Io,
+): Promise<CampaignOptions> {
+  const workspace = currentWorkspace();
+  const testbed = readTestbed(testbedFileOf(workspace));
+  const stacks = await listStacks(workspace);
+  if ((stacks.get("hosts") ?? 0) === 0) {
+    throw new Failure("testbed", `testbed ${testbed.name}: hosts are not prepared`, {
+      hint: 'eval "$(./ztbench env)" && pulumi up -s hosts',
+    });
+  }
+  const tools = await readToolsManifest(root);
+  // The same over a resumption, so that it takes back the hosts it left.
+  const token = `${hostname()}:${path.basename(bundleDir)}`;
+  return {
+    plan,
+    planText,
+    testbed,
+    bundleDir,
+    resume,
+    deployer: deployerFor(workspace, testbed, token),
+    hooks: hooksFor(testbed, token),
+    programs: tools.programs.map(({ name, version, sha256, author, provenance }) => ({
+      name,
+      version,
+      sha256,
+      provenance: `${author}: ${provenance}`,
+    })),
+    commit: await readCommit(),
+    versionSet: tools.set,
+    warnings: [
+      ...(testbed.scheduling === "rr"
+        ? []
+        : [
+            "SCHED_RR is not in use: tails hold scheduling delay, do not compare with runs under it",
+          ]),
+      ...(testbed.class === "lab" ? ["all hosts share the CPUs of one machine (lab)"] : []),
+    ],
+    progress: progressTo(io.say),
+    signal: io.signal,
+  };
+}
+
+/** A new directory for a new campaign; for a resumption the newest one of the plan. */
+function chooseBundle(plan: Plan, resume: boolean): string {
+  const results = path.join(root, "results");
+  if (!resume) {
+    const time = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "");
+    return path.join(results, `${plan.name}-${time}Z`);
+  }
+  const name = new RegExp(`^${plan.name}-\\d{8}T\\d{6}Z$`);
+  const newest = listDirectory(results)
+    .filter((entry) => name.test(entry))
+    .sort()
+    .at(-1);
+  if (newest === undefined) {
+    throw new Failure("usage", `--resume: no bundle of plan ${plan.name} in results/`, {
+      hint: "name it with --bundle, or start anew without --resume",
+    });
+  }
+  return path.join(results, newest);
+}
+
+function listDirectory(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

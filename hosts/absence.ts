@@ -1,0 +1,34 @@
+/** Proves that no topology is on a host: renders a read-only program and reads what it prints. */
+import type { Host } from "../contracts/testbed.ts";
+import { Failure } from "../contracts/failure.ts";
+import { quote, renderProgram } from "./shell.ts";
+
+/** What only a deployed topology, or a run in progress, has on a host. */
+const looks = [
+  `for d in /run/ztbench/*; do [ -e "$d" ] && echo "directory $d"; done`,
+  `for u in /run/systemd/system/ztbench-*; do [ -e "$u" ] && echo "unit file $u"; done`,
+  `systemctl list-units --all --plain --no-legend 'ztbench-*' | awk '{print "unit " $1}'`,
+  `if command -v nft >/dev/null; then nft list tables | awk '/ ztbench/ {print "packet filter " $0}'; fi`,
+  `for l in /var/lib/ztbench/lease/topology; do [ -e "$l" ] && echo "lease $l"; done`,
+  "true",
+];
+
+/** A program for `bash -s` that prints one line for each thing left, and changes nothing. */
+export function renderAbsence(host: Host): string {
+  return renderProgram([`host=${quote(host.name)}`, ...looks], ":");
+}
+
+/**
+ * Reads what the program printed.
+ *
+ * @throws Failure `testbed` naming everything that is left
+ */
+export function checkAbsence(host: Host, printed: string): void {
+  const left = printed.split("\n").filter((line) => line !== "");
+  if (left.length === 0) return;
+  throw new Failure(
+    "testbed",
+    `host ${host.name}: not left clean, ${left.join(", ")}, nothing allowed`,
+    { hint: "destroy the topology that is deployed: pulumi stack ls tells which" },
+  );
+}
