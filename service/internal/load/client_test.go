@@ -2,6 +2,8 @@ package load
 
 import (
 	"encoding/pem"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +19,7 @@ func startTLS(t *testing.T, handler http.HandlerFunc) (url, rootsFile string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are expected
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	rootsFile = filepath.Join(t.TempDir(), "roots.pem")

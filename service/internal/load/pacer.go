@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// spare is less than it takes to arm the timer and be woken.
+	// spare is less than it takes to arm the timer and be woken: so long a wait is spun.
 	spare = 2 * time.Microsecond
 	// maxLead and leadWakes bound the lead: see leader.
 	maxLead   = 50 * time.Microsecond
@@ -48,13 +48,7 @@ func (p *pacer) Pace(elapsed time.Duration, sent uint64) (time.Duration, bool) {
 		return 0, true
 	}
 	due := p.plan.Offset(sent)
-	if due-elapsed <= spare {
-		return 0, false
-	}
-	if !p.waitFor(p.start+due, p.start+elapsed) {
-		return 0, true
-	}
-	return 0, false
+	return 0, due > elapsed && !p.waitFor(p.start+due, p.start+elapsed)
 }
 
 // waitFor returns at due, counted from timer.wall as is now; false if it was stopped.
@@ -63,11 +57,13 @@ func (p *pacer) waitFor(due, now time.Duration) bool {
 	if wake <= now+spare {
 		wake = due
 	}
-	if p.timer.sleepUntil(wake) != nil {
-		return false
+	if wake > now+spare {
+		if p.timer.sleepUntil(wake) != nil {
+			return false
+		}
+		now = time.Since(p.timer.wall)
+		p.lead.learn(now - wake)
 	}
-	now = time.Since(p.timer.wall)
-	p.lead.learn(now - wake)
 	for now < due {
 		now = time.Since(p.timer.wall)
 	}
