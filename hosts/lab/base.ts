@@ -19,6 +19,7 @@ import { withLock } from "./lock.ts";
 /** Written last into a root; its content identifies the exact package versions. */
 const completeMark = ".ztbench-base";
 const manifestName = ".ztbench-manifest";
+const partPattern = /^base-[0-9a-f]+\.part$/;
 const buildSeconds = 900;
 const heartbeatMs = 5000;
 
@@ -159,10 +160,21 @@ async function firstFile(paths: readonly string[]): Promise<string | undefined> 
   return undefined;
 }
 
+/** Removes what a killed build left, unless a build is going on. */
+export async function removeInterruptedBuilds(stateDir: string): Promise<void> {
+  const lock = join(stateDir, "base.lock");
+  const left = (await readdir(stateDir)).some((entry) => partPattern.test(entry));
+  if (left) await withLock(lock, 0, () => removeParts(stateDir)).catch(ignoreFailure);
+}
+
+function ignoreFailure(error: unknown): void {
+  if (!(error instanceof Failure)) throw error;
+}
+
 /** What an interrupted build left; only called under the build lock. */
 async function removeParts(stateDir: string): Promise<void> {
   for (const entry of await readdir(stateDir)) {
-    if (/^base-[0-9a-f]+\.part$/.test(entry)) await removeTree(join(stateDir, entry));
+    if (partPattern.test(entry)) await removeTree(join(stateDir, entry));
   }
 }
 

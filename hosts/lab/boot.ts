@@ -141,7 +141,7 @@ export function parseFacts(output: string): HostFacts {
   };
 }
 
-/** Whether a host lets us in now. */
+/** Whether a login on a host works now. */
 export async function answers(lab: Lab, host: HostLayout): Promise<boolean> {
   const login = await attempt(sshArgv(lab, host, "true"), { timeoutSeconds: 10 });
   return login.exitCode === 0;
@@ -151,7 +151,8 @@ function sshArgv(lab: Lab, host: HostLayout, command: string): string[] {
   return ["ssh", "-F", lab.paths.sshConfig, host.role, command];
 }
 
-async function hasBanner(address: string): Promise<boolean> {
+/** Whether SSH answers at an address; much cheaper than a login. */
+export async function hasBanner(address: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port: 22 });
     const settle = (found: boolean) => (): void => {

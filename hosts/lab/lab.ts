@@ -2,9 +2,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { Testbed } from "../../contracts/testbed.ts";
-import { ensureBase, type Base } from "./base.ts";
+import { ensureBase, removeInterruptedBuilds, type Base } from "./base.ts";
 import {
   answers,
+  hasBanner,
   readFacts,
   startHost,
   waitForBanner,
@@ -102,6 +103,7 @@ export async function labDown(given: Partial<LabOptions> = {}): Promise<{ second
     checkOwner(lab, await listProcesses());
     lab.progress(`lab ${lab.name}: taking it down`);
     await tearDown(lab);
+    await removeInterruptedBuilds(lab.stateDir);
     return { seconds: (Date.now() - started) / 1000 };
   });
 }
@@ -152,7 +154,9 @@ async function findRunning(lab: Lab, stamp: string): Promise<LabState | undefine
     lab.progress(`lab ${lab.name}: ${missing.join(", ")} missing, booting anew`);
     return undefined;
   }
-  const answered = await Promise.all(lab.layout.hosts.map((host) => answers(lab, host)));
+  const answered = await Promise.all(
+    lab.layout.hosts.map((host) => hasBanner(host.managementAddress)),
+  );
   return answered.every(Boolean) ? state : undefined;
 }
 

@@ -126,6 +126,7 @@ export function systemdRunArgv(
     "--quiet",
     "--collect",
     `--unit=${unitOf(machine)}`,
+    `--description=ztbench lab host ${machine}`,
     ...Object.entries(nspawnEnvironment).map(([key, value]) => `--setenv=${key}=${value}`),
     ...properties.map((property) => `--property=${property}`),
     "--",

@@ -8,6 +8,7 @@ import { machineArgument, watchMark } from "./nspawn.ts";
 export type ProcessId = { readonly pid: number; readonly startTicks: string };
 
 export type FoundProcess = ProcessId & {
+  readonly parent: number;
   readonly argv: readonly string[];
   /** Inode of its network namespace, if readable. */
   readonly networkNamespace: string | undefined;
@@ -69,29 +70,28 @@ export async function waitForEnd(target: ProcessId, seconds: number): Promise<bo
 
 /** Start time in clock ticks since boot; undefined once the process is gone or a zombie. */
 async function startTicksOf(pid: number): Promise<string | undefined> {
-  return parseStartTicks(await readFile(`/proc/${pid}/stat`, "utf8").catch(() => ""));
+  return parseStat(await readFile(`/proc/${pid}/stat`, "utf8").catch(() => ""))?.startTicks;
 }
 
-/** Parent of a process; undefined once it is gone. */
-export async function parentOf(pid: number): Promise<number | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  const parent = text.slice(text.lastIndexOf(")") + 2).split(" ")[1];
-  return parent === undefined ? undefined : Number(parent);
-}
-
-/** Reads field 22 of /proc/PID/stat; the name in field 2 may hold spaces and brackets. */
-export function parseStartTicks(text: string): string | undefined {
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+/**
+ * Reads fields 4 and 22 of /proc/PID/stat; the name in field 2 may hold spaces and brackets.
+ * A zombie counts as gone.
+ */
+export function parseStat(text: string): { parent: number; startTicks: string } | undefined {
+  const [state, parent, ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const startTicks = rest[17];
+  if (state === "Z" || state === "X" || startTicks === undefined) return undefined;
+  return { parent: Number(parent), startTicks };
 }
 
 async function readProcess(pid: number): Promise<FoundProcess | undefined> {
-  const [cmdline, startTicks, namespace] = await Promise.all([
+  const [cmdline, stat, namespace] = await Promise.all([
     readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""),
-    startTicksOf(pid),
+    readFile(`/proc/${pid}/stat`, "utf8").catch(() => ""),
     readlink(`/proc/${pid}/ns/net`).catch(() => undefined),
   ]);
-  if (cmdline === "" || startTicks === undefined) return undefined;
+  const facts = parseStat(stat);
+  if (cmdline === "" || facts === undefined) return undefined;
   const networkNamespace = namespace?.replace(/\D/g, "");
-  return { pid, startTicks, argv: cmdline.split("\0").slice(0, -1), networkNamespace };
+  return { pid, ...facts, argv: cmdline.split("\0").slice(0, -1), networkNamespace };
 }

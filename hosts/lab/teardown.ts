@@ -15,7 +15,6 @@ import {
   killProcess,
   listProcesses,
   namespaceInode,
-  parentOf,
   waitForEnd,
   type FoundProcess,
 } from "./processes.ts";
@@ -60,8 +59,7 @@ async function endSupervisor(
   supervisor: FoundProcess,
   processes: readonly FoundProcess[],
 ): Promise<void> {
-  const parents = await Promise.all(processes.map((process) => parentOf(process.pid)));
-  const children = processes.filter((_, index) => parents[index] === supervisor.pid);
+  const children = processes.filter((process) => process.parent === supervisor.pid);
   await Promise.all(children.map(killProcess));
   if (await waitForEnd(supervisor, supervisorSeconds)) return;
   await killProcess(supervisor);
@@ -91,13 +89,14 @@ async function endNamespaceProcesses(lab: Lab): Promise<void> {
 async function removeNetwork(lab: Lab): Promise<void> {
   const { layout } = lab;
   await attempt(["nft", "delete", "table", "netdev", layout.prefix]);
-  for (const { name, own } of await ownLinks(lab)) {
-    if (own) await attempt(["ip", "link", "delete", name]);
-  }
+  const links = (await ownLinks(lab)).filter((link) => link.own);
   const present = await readdir(namespaceDirectory).catch((): string[] => []);
-  for (const name of namespacesOf(layout)) {
-    if (present.includes(name)) await attempt(["ip", "netns", "delete", name]);
-  }
+  const namespaces = namespacesOf(layout).filter((name) => present.includes(name));
+  const batch = [
+    ...links.map((link) => `link delete ${link.name}\n`),
+    ...namespaces.map((name) => `netns delete ${name}\n`),
+  ];
+  if (batch.length > 0) await attempt(["ip", "-force", "-batch", "-"], { input: batch.join("") });
   await waitForLinks(lab);
   await releaseNamespaceMount(lab);
 }

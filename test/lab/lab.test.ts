@@ -13,7 +13,7 @@ import { $ } from "zx";
 import { Failure } from "../../contracts/failure.ts";
 import { labDown, labStatus, labUp, type LabUp } from "../../hosts/lab/lab.ts";
 import { openLab } from "../../hosts/lab/options.ts";
-import { isSupervisor, isWatcher, listProcesses } from "../../hosts/lab/processes.ts";
+import { isSupervisor, isWatcher, listProcesses, waitForEnd } from "../../hosts/lab/processes.ts";
 import { differences, takeSnapshot, type Snapshot } from "../../hosts/lab/snapshot.ts";
 
 const lab = openLab({ name: "labt", network: 7 });
@@ -183,6 +183,7 @@ test("a killed supervisor or watcher makes the lab broken, and up mends it", asy
     const victim = processes.find((process) => matches(process, gateway.machine));
     assert.ok(victim, "runs as nspawn under a watcher: PID 1 of this machine is not systemd");
     process.kill(victim.pid, "SIGKILL");
+    assert.ok(await waitForEnd(victim, 5));
     assert.equal((await labStatus(lab)).state, "broken");
     const up = await labUp(lab);
     assert.equal(up.changed, true);
@@ -282,6 +283,13 @@ test("a killed up takes its base build with it", async () => {
     await until("a build", 20, async () => (await count()) === 1);
     child.kill("SIGKILL");
     await until("the end of the build", 5, async () => (await count()) === 0);
+    const parts = async (): Promise<string[]> =>
+      (await readdir(state)).filter(
+        (entry) => entry.startsWith("base-") && !entry.endsWith("lock"),
+      );
+    assert.equal((await parts()).length, 1);
+    await labDown({ ...second, stateDir: state });
+    assert.deepEqual(await parts(), []);
   });
 });
 

@@ -19,7 +19,7 @@ import { openLab } from "../../../hosts/lab/options.ts";
 import {
   isSupervisor,
   isWatcher,
-  parseStartTicks,
+  parseStat,
   type FoundProcess,
 } from "../../../hosts/lab/processes.ts";
 import { labCpus, labTestbed, parseCpuList } from "../../../hosts/lab/testbed.ts";
@@ -83,6 +83,7 @@ test("missing programs are named with their packages, all at once", async () => 
 const running = (argv: readonly string[]): FoundProcess => ({
   pid: 7,
   startTicks: "1",
+  parent: 1,
   argv,
   networkNamespace: undefined,
 });
@@ -109,9 +110,9 @@ test("a lab of the same name from another state directory is refused by its plac
 
 test("the start time is read past a name with spaces and brackets; a zombie has none", () => {
   const fields = Array.from({ length: 30 }, (_, index) => String(index + 4)).join(" ");
-  assert.equal(parseStartTicks(`12 (a) b (c)) S ${fields}`), "22");
-  assert.equal(parseStartTicks(`12 (a) Z ${fields}`), undefined);
-  assert.equal(parseStartTicks(""), undefined);
+  assert.deepEqual(parseStat(`12 (a) b (c)) S ${fields}`), { parent: 4, startTicks: "22" });
+  assert.equal(parseStat(`12 (a) Z ${fields}`), undefined);
+  assert.equal(parseStat(""), undefined);
 });
 
 test("control groups are found on unified and hybrid machines", () => {
