@@ -9,16 +9,23 @@ export type Facts = Readonly<Record<string, string>>;
 
 /** A program for `bash -s` on the host that prints what `parseFacts` reads. */
 export function renderFacts(host: Host): string {
-  return renderProgram(prelude(host), "facts");
+  return renderProgram(prelude(host), "facts\nfacts_programs");
 }
 
-/** The same as a resource, for the outputs of the hosts stack. */
+/** As a resource of the hosts stack; without the programs, which have one of their own. */
 export function renderFactsScript(host: Host): HostScript {
   return { prelude: prelude(host).join("\n"), create: "facts" };
 }
 
 function prelude(host: Host): string[] {
   return [`nic=${quote(host.nic)}`, shellPart("facts")];
+}
+
+/** The facts that fit on a line: what is worth reading among the outputs of a stack. */
+export function shortFacts(facts: Facts): Facts {
+  return Object.fromEntries(
+    Object.entries(facts).filter(([, text]) => !text.includes("\n") && text.length <= 80),
+  );
 }
 
 /**

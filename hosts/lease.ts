@@ -37,11 +37,7 @@ export function renderLease(host: Host, request: LeaseRequest): HostScript {
  *
  * @param token identifies the campaign, also over a resumption
  */
-export function renderCampaignLease(
-  host: Host,
-  token: string,
-  action: "take" | "release",
-): string {
+export function renderCampaignLease(host: Host, token: string, action: "take" | "release"): string {
   const word = leaseWord("campaign", token);
   const call = action === "take" ? `campaign_lease_take ${word}` : `lease_drop campaign ${word}`;
   return renderProgram(prelude(host), call);

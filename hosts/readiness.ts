@@ -24,7 +24,10 @@ export function renderReadiness(
   return {
     prelude: [
       `host=${quote(host.name)}`,
-      renderTable("packages", packages.map((name) => [packageName(name)])),
+      renderTable(
+        "packages",
+        packages.map((name) => [packageName(name)]),
+      ),
       ...(["lease", "knobs", "tuning", "packages", "readiness"] as const).map(shellPart),
     ].join("\n"),
     create: [

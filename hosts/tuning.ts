@@ -80,6 +80,16 @@ export function parseTuning(text: string): KnobResult[] {
   }));
 }
 
+/** How each knob ended, one line each: `applied 32768`, `refused 60, REASON`. */
+export function summariseTuning(results: readonly KnobResult[]): Record<string, string> {
+  return Object.fromEntries(
+    results.map(({ id, status, value, reason }) => {
+      const words = [status, ...(value === "-" ? [] : [value])].join(" ");
+      return [id, reason === "-" ? words : `${words}, ${reason}`];
+    }),
+  );
+}
+
 /**
  * Reads what the program of `renderVerify` printed.
  *

@@ -3,11 +3,11 @@ import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import type { Host, Testbed } from "../contracts/testbed.ts";
 import { layoutWarnings } from "../hosts/cpus.ts";
-import { type Facts, parseFacts, renderFactsScript } from "../hosts/facts.ts";
+import { type Facts, parseFacts, renderFactsScript, shortFacts } from "../hosts/facts.ts";
 import { type ProgramSet, readPrograms, renderPrograms } from "../hosts/programs.ts";
 import { renderGuard, renderReadiness } from "../hosts/readiness.ts";
 import { hostCommand, hostCopy, scriptDigest } from "../hosts/runner.ts";
-import { type KnobResult, parseTuning, renderTuning } from "../hosts/tuning.ts";
+import { parseTuning, renderTuning, summariseTuning } from "../hosts/tuning.ts";
 import { toolPaths } from "../tools/paths.ts";
 import { requireReachable } from "./reachable.ts";
 import { configuredTestbed } from "./testbed.ts";
@@ -19,13 +19,13 @@ const commandSeconds = 60;
 type PreparedHost = {
   readonly resources: readonly pulumi.Resource[];
   readonly facts: pulumi.Output<Facts>;
-  readonly tuning: pulumi.Output<readonly KnobResult[]>;
+  readonly tuning: pulumi.Output<Record<string, string>>;
 };
 
 /**
  * Prepares all hosts at the same time, each step by step.
  *
- * @returns outputs: the testbed, and by host its facts and how each knob ended
+ * @returns outputs: the testbed, and by host its short facts and how each knob ended
  * @throws Failure `document` or `testbed`
  */
 export async function hostsStack(): Promise<Record<string, unknown>> {
@@ -66,7 +66,6 @@ function prepareHost(testbed: Testbed, host: Host, programs: ProgramSet): Prepar
     ...common,
     script: readiness,
     timeoutSeconds: readinessSeconds,
-    reports: true,
   });
   // What undoes readiness sweeps up everything, so all else is then done anew.
   const after = [scriptDigest(readiness)];
@@ -92,8 +91,8 @@ function prepareHost(testbed: Testbed, host: Host, programs: ProgramSet): Prepar
   );
   return {
     resources: [ready, copy, installed, tuned, facts],
-    facts: facts.stdout.apply(parseFacts),
-    tuning: tuned.stdout.apply(parseTuning),
+    facts: facts.stdout.apply((text) => shortFacts(parseFacts(text))),
+    tuning: tuned.stdout.apply((text) => summariseTuning(parseTuning(text))),
   };
 }
 

@@ -31,8 +31,12 @@ async function problemOf(host: Host): Promise<string | undefined> {
     socket.setTimeout(answerMs, () => {
       finish(`no answer within ${answerMs / 1000} s`);
     });
-    socket.once("connect", () => {
-      finish();
+    // A connection says little, since a gateway may accept it; an SSH server speaks first.
+    socket.once("data", (greeting) => {
+      finish(greeting.toString("latin1").startsWith("SSH-") ? undefined : "something else answers");
+    });
+    socket.once("end", () => {
+      finish("closed without a greeting");
     });
     socket.once("error", (error: NodeJS.ErrnoException) => {
       finish(error.code ?? error.message);

@@ -21,9 +21,13 @@ const root = path.resolve(import.meta.dirname, "..");
 export function configuredTestbed(): Testbed {
   const named = new pulumi.Config("ztbench").get("testbed");
   if (named === undefined) {
-    throw new Failure("document", "config ztbench:testbed: not set, the path of a testbed document", {
-      hint: "pulumi config set ztbench:testbed testbeds/rack.local.yaml -s hosts",
-    });
+    throw new Failure(
+      "document",
+      "config ztbench:testbed: not set, the path of a testbed document",
+      {
+        hint: "pulumi config set ztbench:testbed testbeds/rack.local.yaml -s hosts",
+      },
+    );
   }
   const file = path.resolve(root, named);
   const testbed = parseDocument(testbedSchema, readDocument(file), named);
@@ -46,12 +50,14 @@ function readDocument(file: string): string {
 }
 
 function resolveFrom(directory: string, file: string): string {
-  return file.startsWith("~/") ? path.join(homedir(), file.slice(2)) : path.resolve(directory, file);
+  return file.startsWith("~/")
+    ? path.join(homedir(), file.slice(2))
+    : path.resolve(directory, file);
 }
 
 export type DeployedTestbed = {
   readonly testbed: Testbed;
-  /** Raw facts by host, as of the last change to the hosts stack. */
+  /** Short facts by host, as of the last change to the hosts stack. */
   readonly facts: Readonly<Record<string, Facts>>;
 };
 

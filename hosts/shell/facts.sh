@@ -3,7 +3,7 @@
 # the scheduling class of a process that ends at once.
 
 fact() { # name command...
-  local name=$1 text status=0
+  local name=$1 text line status=0
   shift
   text=$(timeout 5 "$@" 2>&1 </dev/null) || status=$?
   if [ "$status" != 0 ] || [ -z "$text" ]; then
@@ -11,7 +11,7 @@ fact() { # name command...
     text="not available: ${text:-nothing printed, exit code $status}"
   fi
   printf '%s:\n' "$name"
-  sed 's/^/\t/' <<<"$text"
+  while IFS= read -r line; do printf '\t%s\n' "$line"; done <<<"$text"
 }
 
 # Facts that need more than one command are said to bash.
@@ -21,7 +21,7 @@ fact_of() { # name script
 
 each_file() { # name glob...
   fact_of "$1" 'for f in '"${*:2}"'; do
-    [ -r "$f" ] && [ -f "$f" ] && printf "%s: %s\n" "$f" "$(cat "$f" 2>&1)"; done; :'
+    [ -r "$f" ] && [ -f "$f" ] && printf "%s: %s\n" "$f" "$(<"$f")"; done; :'
 }
 
 facts() {
@@ -36,8 +36,12 @@ facts() {
   facts_cpu
   facts_nic
   facts_kernel
-  fact_of programs 'cd /var/lib/ztbench/bin && sha256sum -- *'
   fact_of packages 'dpkg-query --show ca-certificates ethtool iproute2 iptables nftables systemd'
+}
+
+# Apart, since it reads every program through.
+facts_programs() {
+  fact_of programs 'cd /var/lib/ztbench/bin && sha256sum -- *'
 }
 
 facts_cpu() {
@@ -74,7 +78,7 @@ facts_nic() {
 
 facts_kernel() {
   fact_of sysctl-net 'cd /proc/sys && for f in net/core/* net/ipv4/{tcp,udp,ip,icmp}_*; do
-    [ ! -d "$f" ] && value=$(cat "$f" 2>/dev/null) && printf "%s = %s\n" "$f" "$value"; done; :'
+    [ ! -d "$f" ] && value=$(<"$f") 2>/dev/null && printf "%s = %s\n" "$f" "$value"; done; :'
   fact_of sysctl-machine 'cd /proc/sys && for f in vm/{swappiness,stat_interval,zone_reclaim_mode} \
     kernel/{numa_balancing,nmi_watchdog,timer_migration,sched_rt_runtime_us,sched_autogroup_enabled}
     do [ ! -e "$f" ] || printf "%s = %s\n" "$f" "$(cat "$f" 2>&1)"; done'

@@ -6,7 +6,7 @@ in_container() { [ -e /run/systemd/container ]; }
 read_file() {
   local text words
   [ -e "$1" ] || { echo "absent: $1"; return 1; }
-  text=$(cat "$1" 2>&1) || { echo "unreadable: $text"; return 1; }
+  { text=$(<"$1"); } 2>/dev/null || { echo "unreadable: $1"; return 1; }
   read -r -a words <<<"$text"
   echo "${words[*]:-none}"
 }

@@ -49,9 +49,11 @@ packages_remove() {
   local ours
   [ -e "$package_note" ] || return 0
   ours=$(comm -12 <(sort -u "$package_note") <(installed_packages))
-  # dpkg refuses what something else needs by now; that stays, and is said.
+  # Whatever the outcome, it is told once and no later attempt fails for it.
+  rm -f "$package_note"
+  # Words of the list are words of the command. dpkg refuses what something else needs by now.
   # shellcheck disable=SC2086
   [ -z "$ours" ] || dpkg --purge $ours >&2 ||
-    echo "packages left on host $host, since others need them: $(tr '\n' ' ' <<<"$ours")" >&2
-  rm -f "$package_note"
+    refuse "host $host: packages cannot be removed: $(tr '\n' ' ' <<<"$ours")" \
+      "remove them by hand, or leave them; then once more: pulumi destroy -s hosts"
 }

@@ -18,11 +18,13 @@ programs_create() {
   done < <(programs)
   ln --symbolic --force --no-dereference "$directory" "$program_link.new"
   mv --no-target-directory "$program_link.new" "$program_link"
+  find "$(dirname "$directory")" -mindepth 1 -maxdepth 1 ! -path "$directory" \
+    -exec rm -rf {} +
 }
 
+# The files stay: when programs are replaced, the new copy is already there by now. The next
+# programs, or the end of everything, sweep them away.
 programs_remove() {
   refuse_while_leased
   [ "$(readlink "$program_link" || true)" != "$directory" ] || rm -f "$program_link"
-  rm -rf "$directory"
-  rmdir --ignore-fail-on-non-empty "$(dirname "$directory")" 2>/dev/null || true
 }

@@ -15,7 +15,8 @@ require_systemd() {
 require_address() { # nic address
   local seen
   seen=$(ip -4 -oneline address show dev "$1" 2>&1) ||
-    refuse "host $host: nic $1 is not there ($seen), found $(ls -m /sys/class/net)" \
+    refuse "host $host: nic $1 is not there ($seen), found $(
+      cd /sys/class/net && echo *)" \
       "correct nic of $host in the testbed document" || return 1
   grep -qF " inet $2/" <<<"$seen" ||
     refuse "host $host: nic $1 has no address $2, found $(

@@ -72,7 +72,7 @@ turn_knob() { # scope kind target before want
     return 0
   fi
   if ! why=$("write_$2" "$3" "$5" 2>&1); then
-    why=$(tr '\n\t' '  ' <<<"$why")
+    why=${why//[$'\n\t']/ }
     printf 'refused\t%s\t%s\n' "$now" "${why:-the kernel gave no reason}"
     return 0
   fi
