@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   readlinkSync,
@@ -53,10 +54,20 @@ export function openWorkspace(testbedName: string): Workspace {
     const passphrase = randomBytes(24).toString("base64url");
     writeFileSync(workspace.passphraseFile, passphrase, { mode: 0o600, flag: "wx" });
   }
+  refuseForeign();
   const next = `${current}.${process.pid}`;
   symlinkSync(path.relative(state, workspace.directory), next);
   renameSync(next, current);
   return workspace;
+}
+
+/** Plain `pulumi` without our environment makes a directory where the link to the testbed goes. */
+function refuseForeign(): void {
+  const found = lstatSync(current, { throwIfNoEntry: false });
+  if (found === undefined || found.isSymbolicLink()) return;
+  throw new Failure("testbed", `${current}: is not a link to a testbed, made by something else`, {
+    hint: `look at what is in it, then remove it: rm -r ${current}`,
+  });
 }
 
 /**
@@ -65,6 +76,7 @@ export function openWorkspace(testbedName: string): Workspace {
  * @throws Failure `testbed` if none was chosen yet
  */
 export function currentWorkspace(): Workspace {
+  refuseForeign();
   if (!existsSync(current)) {
     throw new Failure("testbed", "testbed: none chosen in this checkout yet", {
       hint: "./ztbench lab up, or ./ztbench init TESTBED for hosts of your own",

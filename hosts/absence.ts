@@ -5,7 +5,8 @@ import { quote, renderProgram } from "./shell.ts";
 
 /** What only a deployed topology, or a run in progress, has on a host. */
 const looks = [
-  `for d in /run/ztbench/*; do [ -e "$d" ] && echo "directory $d"; done`,
+  // Empty directories, e.g. that of the runs, hold nothing of a topology.
+  `for d in /run/ztbench/*; do [ -n "$(ls -A "$d" 2>/dev/null)" ] && echo "directory $d"; done`,
   `for u in /run/systemd/system/ztbench-*; do [ -e "$u" ] && echo "unit file $u"; done`,
   `systemctl list-units --all --plain --no-legend 'ztbench-*' | awk '{print "unit " $1}'`,
   `if command -v nft >/dev/null; then nft list tables | awk '/ ztbench/ {print "packet filter " $0}'; fi`,
