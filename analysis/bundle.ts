@@ -50,7 +50,7 @@ export async function openBundle(directory: string): Promise<Bundle> {
   if (planSha256 !== manifest.planSha256) {
     throw new Failure(
       "document",
-      `plan.yaml: must be the plan of the manifest, sha256 ${manifest.planSha256}, found ${planSha256}`,
+      `plan.yaml: must have the manifest's planSha256 ${manifest.planSha256}, found ${planSha256}`,
     );
   }
   const entries = (await readdir(join(directory, "runs")).catch((): string[] => [])).sort();
@@ -118,7 +118,7 @@ export function runName(run: Pick<RunDocument, "run" | "block" | "label" | "arm"
   return `${String(run.run).padStart(3, "0")}-b${run.block}-${run.label}-${run.arm}`;
 }
 
-/** Each run must be a planned one; a run that broke off may have been repeated under a new number. */
+/** Each run must be a planned one; what broke off may have been repeated under a new number. */
 function checkOrder(runs: readonly BundleRun[], manifest: Manifest): void {
   const planned = new Set(manifest.order.map(cellKey));
   const numbers = new Map<number, string>();

@@ -1,0 +1,14 @@
+/** All that is computed from a bundle; the renderers show it, nothing else may. */
+import type { Comparison, JudgedRun } from "./comparison.ts";
+import type { Stamp } from "./stamp.ts";
+
+export type Analysis = {
+  readonly schema: "ztbench/analysis/1";
+  readonly stamp: Stamp;
+  readonly softirq: string;
+  /** All runs in order of execution, invalid ones too. */
+  readonly runs: readonly JudgedRun[];
+  /** Planned runs that the bundle does not hold. */
+  readonly notRun: readonly string[];
+  readonly comparison: Comparison;
+};

@@ -1,0 +1,291 @@
+/**
+ * Puts the judged runs of a campaign together: what each treatment shows over its blocks, what it
+ * costs against the baseline, and what noise alone does.
+ */
+import type { Plan } from "../contracts/plan.ts";
+import { type Cell, none, notMeasured, numberOf, type ReasonCell, value } from "./cell.ts";
+import type { GateResult, RunVerdict } from "./gates.ts";
+import type { RunLatency } from "./latency.ts";
+import {
+  type DifferenceEstimate,
+  estimateDifference,
+  estimateNoise,
+  estimateRatio,
+  type Pair,
+  type RatioEstimate,
+} from "./loss.ts";
+import type { RunResources } from "./resources.ts";
+import { median } from "./statistics.ts";
+
+/** A run that was measured, or broke off before there was anything to measure. */
+export type JudgedRun = {
+  readonly name: string;
+  readonly run: number;
+  readonly block: number;
+  readonly position: number;
+  readonly label: string;
+  readonly arm: "a" | "b";
+  readonly verdict: RunVerdict;
+  readonly gates: readonly GateResult[];
+  readonly latency?: RunLatency;
+  readonly resources?: RunResources;
+};
+
+export const metricIds = [
+  "responseP50",
+  "responseP95",
+  "responseP99",
+  "responseP999",
+  "responseMax",
+  "serviceP50",
+  "serviceP99",
+  "lagP50",
+  "lagP99",
+  "sentShare",
+  "failedShare",
+  "cpuPerRequest",
+  "cores",
+  "generatorShare",
+] as const;
+export type MetricId = (typeof metricIds)[number];
+export type Metrics = Readonly<Record<MetricId, Cell>>;
+
+export type Treatment = {
+  readonly label: string;
+  readonly topology: string;
+  readonly driver: string;
+  readonly runs: { readonly planned: number; readonly valid: number; readonly warned: number };
+  /** Median over valid runs, with least and greatest. */
+  readonly metrics: Metrics;
+  /** CPU per request of the data plane by kind of unit, median over valid runs. */
+  readonly cpuPerRequestByKind: Readonly<Record<string, Cell>>;
+  /** Requests of all valid runs. */
+  readonly requests: { readonly sent: number; readonly failed: number };
+};
+
+/** A block that is not used, and what it lacks. */
+export type DroppedBlock = { readonly block: number; readonly lacks: string };
+
+/** The figures that a loss is computed of. */
+export const lossMetricIds = ["responseP50", "responseP99", "cpuPerRequest"] as const;
+export type LossMetricId = (typeof lossMetricIds)[number];
+
+export type Blocks = { readonly complete: number; readonly dropped: readonly DroppedBlock[] };
+
+export type Loss = {
+  readonly label: string;
+  readonly ratios: Readonly<Record<LossMetricId, RatioEstimate>>;
+  /** In the unit of the metric: nanoseconds, or microseconds of CPU time. */
+  readonly differences: Readonly<Record<LossMetricId, DifferenceEstimate>>;
+  readonly coresDifference: DifferenceEstimate;
+  readonly throughput: ReasonCell;
+  readonly blocks: Blocks;
+};
+
+/** The baseline's second run against its first: what looks like loss without any. */
+export type Noise = {
+  readonly ratios: Readonly<Record<LossMetricId, RatioEstimate>>;
+  readonly blocks: Blocks;
+};
+
+export type Comparison = {
+  readonly treatments: readonly Treatment[];
+  readonly losses: readonly Loss[];
+  readonly noise: Noise;
+};
+
+/** The figures of one run that are compared. */
+export function metricsOf(latency: RunLatency, resources: RunResources): Metrics {
+  const { response, service, lag, planned, sent } = latency;
+  return {
+    responseP50: response.quantiles.p50,
+    responseP95: response.quantiles.p95,
+    responseP99: response.quantiles.p99,
+    responseP999: response.quantiles["p99.9"],
+    responseMax: response.maxNs,
+    serviceP50: service.quantiles.p50,
+    serviceP99: service.quantiles.p99,
+    lagP50: lag.quantiles.p50,
+    lagP99: lag.quantiles.p99,
+    sentShare: value(sent / planned, "share"),
+    failedShare: sent === 0 ? none("nothing was sent") : value(latency.failed / sent, "share"),
+    cpuPerRequest: resources.cpuPerRequest,
+    cores: resources.cores,
+    generatorShare: resources.generatorShare,
+  };
+}
+
+/** Compares all treatments of a plan; invalid runs take no part in any number. */
+export function compare(plan: Plan, runs: readonly JudgedRun[]): Comparison {
+  const compared = plan.treatments.filter(({ label }) => label !== plan.baseline);
+  return {
+    treatments: plan.treatments.map((treatment) => summarise(plan, treatment, runs)),
+    losses: compared.map(({ label }) => lossOf(plan, label, runs)),
+    noise: noiseOf(plan, runs),
+  };
+}
+
+function summarise(
+  plan: Plan,
+  { label, topology, driver }: Plan["treatments"][number],
+  runs: readonly JudgedRun[],
+): Treatment {
+  const own = runs.filter((run) => run.label === label);
+  const used = own.filter(isMeasured);
+  const missing = none(used.length === 0 ? whyNone(own) : "not measured");
+  const kinds = [...new Set(used.flatMap((r) => Object.keys(r.resources.cpuPerRequestByKind)))];
+  const metrics = used.map((run) => metricsOf(run.latency, run.resources));
+  const over = (id: MetricId): Cell =>
+    middle(
+      metrics.map((m) => m[id]),
+      missing,
+    );
+  return {
+    label,
+    topology,
+    driver,
+    runs: {
+      planned: plan.blocks * (label === plan.baseline ? 2 : 1),
+      valid: used.length,
+      warned: used.filter(({ verdict }) => verdict === "WARN").length,
+    },
+    metrics: Object.fromEntries(metricIds.map((id) => [id, over(id)])) as Record<MetricId, Cell>,
+    cpuPerRequestByKind: Object.fromEntries(
+      kinds.map((kind) => [
+        kind,
+        middle(
+          used.map((run) => run.resources.cpuPerRequestByKind[kind] ?? notMeasured),
+          missing,
+        ),
+      ]),
+    ),
+    requests: {
+      sent: used.reduce((total, run) => total + run.latency.sent, 0),
+      failed: used.reduce((total, run) => total + run.latency.failed, 0),
+    },
+  };
+}
+
+/** Median with least and greatest; a value missing in any run is missing in the whole. */
+function middle(cells: readonly Cell[], missing: ReasonCell): Cell {
+  const [first] = cells;
+  if (first === undefined) return missing;
+  const absent = cells.find((cell) => cell.kind === "none");
+  if (absent !== undefined || first.kind === "none") return absent ?? first;
+  const numbers = cells.map((cell) => numberOf(cell) ?? Number.NaN);
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  return value(median(numbers), first.unit, { low, high, kind: "range" });
+}
+
+type MeasuredRun = JudgedRun & Required<Pick<JudgedRun, "latency" | "resources">>;
+
+function isMeasured(run: JudgedRun): run is MeasuredRun {
+  return run.verdict !== "INVALID" && run.latency !== undefined && run.resources !== undefined;
+}
+
+/** Why a treatment has no valid run at all. */
+function whyNone(runs: readonly JudgedRun[]): string {
+  if (runs.length === 0) return "not run";
+  const missedRate = (run: JudgedRun): boolean =>
+    run.gates.some(({ id, outcome }) => id === "sent" && outcome === "invalid");
+  return runs.every(missedRate) ? "rate missed" : "no valid run";
+}
+
+type Block = {
+  readonly block: number;
+  readonly baseline: readonly [MeasuredRun, MeasuredRun];
+  readonly treatment: MeasuredRun;
+};
+
+function lossOf(plan: Plan, label: string, runs: readonly JudgedRun[]): Loss {
+  const own = runs.filter((run) => run.label === label);
+  const { complete, dropped } = blocksOf(plan, label, runs);
+  const ratio = (id: MetricId): RatioEstimate => {
+    if (complete.length === 0) return { kind: "none", reason: whyNoBlock(own) };
+    const pairs = pairsOf(complete, id);
+    return typeof pairs === "string"
+      ? { kind: "none", reason: pairs }
+      : estimateRatio(pairs, plan.equivalenceMargin);
+  };
+  const difference = (id: MetricId): DifferenceEstimate => {
+    if (complete.length === 0) return { kind: "none", reason: whyNoBlock(own) };
+    const pairs = pairsOf(complete, id);
+    return typeof pairs === "string" ? { kind: "none", reason: pairs } : estimateDifference(pairs);
+  };
+  return {
+    label,
+    ratios: forEachMetric(ratio),
+    differences: forEachMetric(difference),
+    coresDifference: difference("cores"),
+    throughput: notMeasured,
+    blocks: { complete: complete.length, dropped },
+  };
+}
+
+function forEachMetric<T>(compute: (id: LossMetricId) => T): Record<LossMetricId, T> {
+  return {
+    responseP50: compute("responseP50"),
+    responseP99: compute("responseP99"),
+    cpuPerRequest: compute("cpuPerRequest"),
+  };
+}
+
+function whyNoBlock(own: readonly JudgedRun[]): string {
+  return own.some(isMeasured) ? "no complete block" : whyNone(own);
+}
+
+/** Blocks with both baselines and the treatment valid; the others with what they lack. */
+function blocksOf(
+  plan: Plan,
+  label: string,
+  runs: readonly JudgedRun[],
+): { complete: readonly Block[]; dropped: readonly DroppedBlock[] } {
+  const complete: Block[] = [];
+  const dropped: DroppedBlock[] = [];
+  for (let block = 1; block <= plan.blocks; block += 1) {
+    const find = (wanted: string, arm: "a" | "b"): MeasuredRun | undefined =>
+      runs
+        .filter(isMeasured)
+        .find((run) => run.block === block && run.label === wanted && run.arm === arm);
+    const [a, b] = [find(plan.baseline, "a"), find(plan.baseline, "b")];
+    const treatment = find(label, "a");
+    if (a === undefined || b === undefined) {
+      dropped.push({ block, lacks: "two valid baseline runs" });
+    } else if (treatment === undefined) {
+      dropped.push({ block, lacks: `a valid run of ${label}` });
+    } else complete.push({ block, baseline: [a, b], treatment });
+  }
+  return { complete, dropped };
+}
+
+/** The values of one metric, or the reason that a run has none. */
+function pairsOf(blocks: readonly Block[], id: MetricId): readonly Pair[] | string {
+  const pairs: Pair[] = [];
+  for (const { block, baseline, treatment } of blocks) {
+    const cells = [treatment, ...baseline].map((r) => metricsOf(r.latency, r.resources)[id]);
+    const [x, a, b] = cells.map(numberOf);
+    if (x === undefined || a === undefined || b === undefined) {
+      const absent = cells.find((cell) => cell.kind === "none");
+      return absent?.kind === "none" ? absent.reason : "not measured";
+    }
+    pairs.push({ block, treatment: x, baseline: [a, b] });
+  }
+  return pairs;
+}
+
+function noiseOf(plan: Plan, runs: readonly JudgedRun[]): Noise {
+  const { complete, dropped } = blocksOf(plan, plan.baseline, runs);
+  const noise = (id: MetricId): RatioEstimate => {
+    const pairs = pairsOf(complete, id);
+    return typeof pairs === "string"
+      ? { kind: "none", reason: pairs }
+      : estimateNoise(
+          pairs.map(({ baseline }) => baseline),
+          plan.equivalenceMargin,
+        );
+  };
+  return {
+    ratios: forEachMetric(noise),
+    blocks: { complete: complete.length, dropped },
+  };
+}

@@ -1,0 +1,144 @@
+/** The door of analysis: a bundle goes in, judged runs, comparison and tables come out. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RunRecord } from "../contracts/record.ts";
+import {
+  type Bundle,
+  type BundleRun,
+  cellKey,
+  openBundle,
+  readRunText,
+  runFileName,
+  runPath,
+} from "./bundle.ts";
+import type { Analysis } from "./analysis.ts";
+import { compare, type JudgedRun } from "./comparison.ts";
+import { renderCsv } from "./csv.ts";
+import { judgeBrokenRun, judgeRun, type Reference, verdictOf } from "./gates.ts";
+import { renderJson } from "./json.ts";
+import { measureLatency } from "./latency.ts";
+import { renderMarkdown } from "./markdown.ts";
+import { readOffsets } from "./offsets.ts";
+import { describeSoftirq, type HostSamples, measureResources } from "./resources.ts";
+import { parseSamples, type Sample } from "./samples.ts";
+import { stampOf } from "./stamp.ts";
+import { renderText } from "./text.ts";
+
+export type AnalyseOptions = {
+  /** Receives the interval log of each run; without it none is made, which is faster. */
+  readonly writeIntervalLog?: (runName: string, log: string) => Promise<void>;
+};
+
+/**
+ * Verifies a bundle and computes everything that its tables show.
+ *
+ * @throws Failure `document` if the bundle was changed or a file of it is bad
+ */
+export async function analyse(bundleDir: string, options: AnalyseOptions = {}): Promise<Analysis> {
+  const bundle = await openBundle(bundleDir);
+  const runs: JudgedRun[] = [];
+  const references = new Map<string, Reference>();
+  for (const run of bundle.runs) runs.push(await judge(bundle, run, references, options));
+  const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
+  return {
+    schema: "ztbench/analysis/1",
+    stamp: stampOf(bundle.plan, bundle.manifest),
+    softirq: describeSoftirq(bundle.manifest.facts),
+    runs,
+    notRun: bundle.manifest.order.map(cellKey).filter((key) => !done.has(key)),
+    comparison: compare(bundle.plan, runs),
+  };
+}
+
+/** Writes loss.txt, loss.md, loss.csv and loss.json into `<bundle>/tables/`. */
+export async function writeTables(analysis: Analysis, bundleDir: string): Promise<void> {
+  const directory = join(bundleDir, "tables");
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, "loss.txt"), renderText(analysis));
+  await writeFile(join(directory, "loss.md"), renderMarkdown(analysis));
+  await writeFile(join(directory, "loss.csv"), renderCsv(analysis));
+  await writeFile(join(directory, "loss.json"), renderJson(analysis));
+}
+
+/** Analyses a bundle and writes all that can be derived from it: tables and interval logs. */
+export async function report(bundleDir: string): Promise<Analysis> {
+  const logs = join(bundleDir, "tables", "hlog");
+  const analysis = await analyse(bundleDir, {
+    writeIntervalLog: async (runName, log) => {
+      await mkdir(logs, { recursive: true });
+      await writeFile(join(logs, `${runName}.hlog`), log);
+    },
+  });
+  await writeTables(analysis, bundleDir);
+  return analysis;
+}
+
+async function judge(
+  bundle: Bundle,
+  run: BundleRun,
+  references: Map<string, Reference>,
+  options: AnalyseOptions,
+): Promise<JudgedRun> {
+  const { record } = run;
+  const { block, position, label, arm } = record;
+  const identity = { name: run.name, run: record.run, block, position, label, arm };
+  const broken = record.schema === "ztbench/failed-run/1" || !run.files.includes(requestsFile);
+  if (broken) return { ...identity, verdict: "INVALID", gates: judgeBrokenRun(record) };
+  const latency = await latencyOf(bundle, run, record, options);
+  const resources = measureResources(record, latency, await samplesOf(bundle, run, record));
+  const reference = referenceOf(record, references);
+  const gates = judgeRun({ record, plan: bundle.plan, latency, resources, reference });
+  return { ...identity, verdict: verdictOf(gates), gates, latency, resources };
+}
+
+const requestsFile = "requests.csv.gz";
+
+async function latencyOf(
+  bundle: Bundle,
+  run: BundleRun,
+  record: RunRecord,
+  { writeIntervalLog }: AnalyseOptions,
+) {
+  const { loadPlan, measuredFromNs } = record;
+  const { offsetsFile } = loadPlan;
+  const lines: string[] = [];
+  const latency = await measureLatency({
+    path: runPath(bundle, run, requestsFile),
+    name: runFileName(run, requestsFile),
+    loadPlan,
+    measuredFromNs,
+    ...(offsetsFile !== undefined && {
+      offsetsNs: await readOffsets(
+        runPath(bundle, run, offsetsFile),
+        runFileName(run, offsetsFile),
+        loadPlan.planned,
+      ),
+    }),
+    ...(writeIntervalLog !== undefined && { writeInterval: (line: string) => lines.push(line) }),
+  });
+  await writeIntervalLog?.(run.name, lines.join(""));
+  return latency;
+}
+
+async function samplesOf(bundle: Bundle, run: BundleRun, record: RunRecord): Promise<HostSamples> {
+  const originNs = record.loadPlan.startNs ?? record.measuredFromNs;
+  const hosts = new Map<string, readonly Sample[]>();
+  for (const file of run.files) {
+    const host = /^samples\/([^/]+)\.txt$/.exec(file)?.[1];
+    if (host === undefined) continue;
+    const text = await readRunText(bundle, run, file);
+    hosts.set(host, parseSamples(text, runFileName(run, file), originNs));
+  }
+  return hosts;
+}
+
+/** Tuning is compared with the campaign's first run, a digest with the treatment's first. */
+function referenceOf(record: RunRecord, references: Map<string, Reference>): Reference {
+  const [campaign] = references.values();
+  const own = references.get(record.label) ?? {
+    tuning: campaign?.tuning ?? record.tuning,
+    configurationDigest: record.deployment.configurationDigest,
+  };
+  references.set(record.label, own);
+  return own;
+}

@@ -1,0 +1,232 @@
+/** The tables for people, as rows of text; the renderers only lay them out. */
+import {
+  type Blocks,
+  type Comparison,
+  type Loss,
+  type LossMetricId,
+  lossMetricIds,
+  type MetricId,
+  type Noise,
+  type Treatment,
+} from "./comparison.ts";
+import { none } from "./cell.ts";
+import {
+  Footnotes,
+  formatCell,
+  formatDifference,
+  formatRatio,
+  formatVerdict,
+  formatChange,
+} from "./format.ts";
+import { describeGate } from "./gates.ts";
+import type { RatioEstimate } from "./loss.ts";
+import type { Analysis } from "./analysis.ts";
+import type { Stamp } from "./stamp.ts";
+
+export type Table = {
+  readonly title: string;
+  /** The first column is text, the others are aligned as told. */
+  readonly columns: readonly { readonly title: string; readonly align: "left" | "right" }[];
+  readonly rows: readonly (readonly string[])[];
+  readonly notes: readonly string[];
+};
+
+/** How much room there is: `narrow` leaves out the ranges of secondary columns. */
+export type Width = "narrow" | "wide";
+
+const left = (title: string) => ({ title, align: "left" as const });
+const right = (title: string) => ({ title, align: "right" as const });
+
+/** All tables, the answer first. */
+export function tablesOf(analysis: Analysis, width: Width): readonly Table[] {
+  const { comparison, stamp } = analysis;
+  return [
+    lossTable(comparison, stamp),
+    latencyTable(comparison.treatments, width),
+    loadTable(comparison.treatments, analysis.softirq),
+  ];
+}
+
+const metricTitles: Readonly<Record<LossMetricId, string>> = {
+  responseP50: "p50",
+  responseP99: "p99",
+  cpuPerRequest: "CPU",
+};
+
+function lossTable({ losses, noise }: Comparison, stamp: Stamp): Table {
+  const notes = new Footnotes();
+  const rows = losses.flatMap((loss) => lossRows(loss, notes));
+  return {
+    title:
+      `Cost against ${stamp.baseline} at ${stamp.rateQps} requests/s ` +
+      `(95 % interval over ${stamp.blocks} paired ${stamp.blocks === 1 ? "block" : "blocks"})`,
+    columns: [
+      left("treatment"),
+      left("what"),
+      right("loss"),
+      right("difference"),
+      left("verdict"),
+      right("shows"),
+      right("blocks"),
+    ],
+    rows: [...rows, ...noiseRows(noise, notes)],
+    notes: [
+      ...notes.lines(),
+      `equivalent: the interval lies within ±${(stamp.equivalenceMargin * 100).toFixed(0)} %; ` +
+        "shows: the least loss these blocks would find",
+      "A/A: second run of the baseline against the first, what noise alone does",
+      ...droppedNotes(losses, noise),
+    ],
+  };
+}
+
+function lossRows(loss: Loss, notes: Footnotes): string[][] {
+  const { ratios, differences, coresDifference, blocks } = loss;
+  const rows = lossMetricIds.map((id) => {
+    const isCpu = id === "cpuPerRequest";
+    const difference = formatDifference(differences[id], isCpu ? 1 : 1000, 0, notes);
+    return metricRow(id === "responseP50" ? loss.label : "", id, ratios[id], {
+      difference: difference.startsWith("-") && difference.includes("(") ? "" : `${difference} µs`,
+      blocks,
+    });
+  });
+  const cores = formatDifference(coresDifference, 1, 3, notes);
+  return [
+    ...rows,
+    ["", "cores", "", cores, "", "", ""],
+    ["", "throughput", notes.mark(loss.throughput.reason), "", "", "", ""],
+  ];
+
+  function metricRow(
+    label: string,
+    id: LossMetricId,
+    ratio: RatioEstimate,
+    shown: { difference: string; blocks: Blocks },
+  ): string[] {
+    return [
+      label,
+      metricTitles[id],
+      formatRatio(ratio, notes),
+      shown.difference,
+      formatVerdict(ratio),
+      detectable(ratio),
+      blocksOf(shown.blocks),
+    ];
+  }
+}
+
+function noiseRows({ ratios, blocks }: Noise, notes: Footnotes): string[][] {
+  return lossMetricIds.map((id, index) => [
+    index === 0 ? "A/A" : "",
+    metricTitles[id],
+    formatRatio(ratios[id], notes),
+    "",
+    formatVerdict(ratios[id]),
+    detectable(ratios[id]),
+    blocksOf(blocks),
+  ]);
+}
+
+function detectable(ratio: RatioEstimate): string {
+  return ratio.kind === "estimate" ? `${formatChange(ratio.detectableRatio)} %` : "";
+}
+
+function blocksOf({ complete, dropped }: Blocks): string {
+  return `${complete}/${complete + dropped.length}`;
+}
+
+function droppedNotes(losses: readonly Loss[], noise: Noise): string[] {
+  return [...losses, { label: "A/A", blocks: noise.blocks }].flatMap(({ label, blocks }) => {
+    const missing = [...new Set(blocks.dropped.map(({ lacks }) => lacks))];
+    return missing.map((lacks) => {
+      const numbers = blocks.dropped.filter((d) => d.lacks === lacks).map(({ block }) => block);
+      const subject = numbers.length === 1 ? "block" : "blocks";
+      return `${label}: ${subject} ${numbers.join(", ")} left out for lack of ${lacks}`;
+    });
+  });
+}
+
+function latencyTable(treatments: readonly Treatment[], width: Width): Table {
+  const notes = new Footnotes();
+  const wide = width === "wide";
+  const columns: readonly { title: string; id: MetricId; range: boolean }[] = [
+    { title: "p50", id: "responseP50", range: true },
+    { title: "p95", id: "responseP95", range: wide },
+    { title: "p99", id: "responseP99", range: true },
+    { title: "p99.9", id: "responseP999", range: wide },
+    { title: "max", id: "responseMax", range: wide },
+    { title: "service p99", id: "serviceP99", range: wide },
+    { title: "lag p99", id: "lagP99", range: wide },
+  ];
+  return {
+    title: "Response from the intended send time, ms (median over runs [least–greatest])",
+    columns: [left("treatment"), ...columns.map(({ title }) => right(title))],
+    rows: treatments.map(({ label, metrics }) => [
+      label,
+      ...columns.map(({ id, range }) => formatCell(metrics[id], notes, range)),
+    ]),
+    notes: [
+      ...notes.lines(),
+      "service: as the driver reports it; lag: how late the driver sent; response = lag + service",
+      "failed and unsent requests rank above all answers; max is that of the answers",
+    ],
+  };
+}
+
+function loadTable(treatments: readonly Treatment[], softirq: string): Table {
+  const notes = new Footnotes();
+  const kinds = [...new Set(treatments.flatMap((t) => Object.keys(t.cpuPerRequestByKind)))].sort();
+  return {
+    title: "Load carried and CPU time of the data plane, µs per request",
+    columns: [
+      left("treatment"),
+      right("CPU"),
+      ...kinds.map((kind) => right(kind)),
+      right("generator"),
+      right("sent"),
+      right("errors"),
+      right("valid runs"),
+    ],
+    rows: treatments.map(({ label, metrics, cpuPerRequestByKind, requests, runs }) => [
+      label,
+      formatCell(metrics.cpuPerRequest, notes, true),
+      ...kinds.map((kind) =>
+        kind in cpuPerRequestByKind || runs.valid === 0
+          ? formatCell(cpuPerRequestByKind[kind] ?? none("no valid run"), notes, false)
+          : "",
+      ),
+      formatCell(metrics.generatorShare, notes, false),
+      formatCell(metrics.sentShare, notes, false),
+      runs.valid === 0 ? "" : `${requests.failed} of ${requests.sent}`,
+      `${runs.valid}/${runs.planned}`,
+    ]),
+    notes: [...notes.lines(), `generator: busy share of its own CPUs; ${softirq}`],
+  };
+}
+
+/** Runs that are not used, or used with a warning, each with the gates it failed. */
+export function judgementsOf(analysis: Analysis): readonly string[] {
+  const judged = analysis.runs
+    .filter(({ verdict }) => verdict !== "VALID")
+    .map(({ name, verdict, gates }) => {
+      const failed = gates.filter(({ outcome }) => outcome === "invalid" || outcome === "warn");
+      return `${verdict} ${name}: ${failed.map(describeGate).join("; ")}`;
+    });
+  return [...judged, ...analysis.notRun.map((key) => `NOT RUN ${key}`)];
+}
+
+/** What the numbers were measured on and with. */
+export function stampLines(stamp: Stamp): readonly string[] {
+  const commit = `${stamp.commit.slice(0, 12)}${stamp.dirty ? " with local changes" : ""}`;
+  return [
+    `${stamp.date}, testbed ${stamp.testbed} (${stamp.testbedClass}), ` +
+      `scheduling ${stamp.scheduling}, commit ${commit}`,
+    `version set ${stamp.versionSet}: ${stamp.versions.join(", ") || "no program is recorded"}`,
+    `driver ${stamp.drivers.join(", ")}, arrival ${stamp.arrivals.join(", ")}, ` +
+      `${stamp.rateQps}/s for ${stamp.durationSeconds} s after ${stamp.warmupSeconds} s warm-up, ` +
+      `${stamp.connections} connections`,
+    `${stamp.blocks} blocks in seeded random order (seed ${stamp.seed}), ` +
+      `plan sha256 ${stamp.planSha256.slice(0, 12)}`,
+    ...stamp.warnings.map((warning) => `warning: ${warning}`),
+  ];
+}
