@@ -4,7 +4,7 @@ import path from "node:path";
 import { $ } from "zx";
 import { Failure } from "../contracts/failure.ts";
 import type { Progress } from "./progress.ts";
-import { type DebianPackage, debianPackages, type PackagePurpose } from "./versions.ts";
+import { type DebianPackage, debianPackages, type PackagePurpose } from "./debian-packages.ts";
 
 /** Where programs of administrators lie, which PATH of other users may lack. */
 const systemDirectories = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"];

@@ -5,6 +5,7 @@ import { type CachedProgram, lookUp, obtain } from "./cache.ts";
 import { type Placement, placePrograms } from "./checkout.ts";
 import { forgetRefusal, upstreamPlugin } from "./command-plugin.ts";
 import { installPackages, missingPackages } from "./debian.ts";
+import type { PackagePurpose } from "./debian-packages.ts";
 import { renderListing } from "./listing.ts";
 import type { ToolsManifest } from "./manifest.ts";
 import { toolPaths } from "./paths.ts";
@@ -19,7 +20,7 @@ import {
 } from "./programs.ts";
 import type { Progress } from "./progress.ts";
 import { checkNode, findGo } from "./toolchain.ts";
-import { type PackagePurpose, versions } from "./versions.ts";
+import { versions } from "./versions.ts";
 
 export type Options = {
   readonly list: boolean;

@@ -18,6 +18,8 @@ export type Origin =
       readonly member: string;
     }
   | { readonly how: "npm" }
+  /** Linked into programs built here; `modules` are the directories whose go.mod requires it. */
+  | { readonly how: "go library"; readonly modules: readonly string[] }
   /** Fetched by the Pulumi CLI where its servers can be reached, else the stand-in in `directory`. */
   | { readonly how: "Pulumi plugin, else stand-in"; readonly directory: string }
   /** Own code in `directory`, because upstream's program is not published as a Go module. */
@@ -56,7 +58,7 @@ const npm: Origin = { how: "npm" };
 const machine = {
   go: {
     name: "go",
-    version: "1.25.11",
+    version: "1.26.0",
     sets: both,
     why: "builds every Go program; its own version is part of each cache key",
     origin: { how: "machine", source: "https://go.dev/doc/install" },
@@ -227,43 +229,44 @@ const libraries = [
   library("typescript-eslint", "8.74.0", "typed lint rules"),
 ] as const satisfies readonly Entry[];
 
+const goLibrary = (name: string, version: string, directory: string, why: string): Entry => ({
+  name,
+  version,
+  sets: both,
+  why,
+  origin: { how: "go library", modules: [directory] },
+});
+
+const goLibraries: readonly Entry[] = [
+  goLibrary("github.com/golang-jwt/jwt/v5", "5.3.1", "service", "makes and verifies tokens"),
+  goLibrary("golang.org/x/sys", "0.30.0", "service", "kernel timers and clocks"),
+  goLibrary(
+    "github.com/pulumi/pulumi/sdk/v3",
+    "3.248.0",
+    "tools/go/pulumi",
+    "protocol of the language host and the command provider",
+  ),
+  goLibrary("github.com/blang/semver", "3.5.1+incompatible", "tools/go/pulumi", "plugin version"),
+  goLibrary(
+    "github.com/google/shlex",
+    "0.0.0-20191202100458-e7afc7fbc510",
+    "tools/go/pulumi",
+    "splits the option nodeargs",
+  ),
+  goLibrary("github.com/pkg/sftp", "1.13.10", "tools/go/pulumi", "copies files to hosts"),
+  goLibrary("golang.org/x/crypto", "0.53.0", "tools/go/pulumi", "SSH client"),
+  goLibrary("google.golang.org/grpc", "1.81.1", "tools/go/pulumi", "transport of plugins"),
+  goLibrary("google.golang.org/protobuf", "1.36.11", "tools/go/pulumi", "messages of plugins"),
+];
+
 /** Entries by key; the key is the name, with `-era` where the sets differ. */
 export const versions = { ...machine, ...pulumi, ...load, ...mesh } as const;
 
 export type EntryKey = keyof typeof versions;
 
-/** The whole table: programs first, then npm packages. */
-export const versionTable: readonly Entry[] = [...Object.values(versions), ...libraries];
-
-/** What Debian packages are for: the installer itself, the lab, or only the tests. */
-export type PackagePurpose = "tools" | "lab" | "test";
-
-export type DebianPackage = {
-  readonly name: string;
-  readonly purpose: PackagePurpose;
-  /** Programs that show it is there, however it came. */
-  readonly commands: readonly string[];
-  readonly why: string;
-};
-
-const debian = (
-  purpose: PackagePurpose,
-  name: string,
-  commands: readonly string[],
-  why: string,
-): DebianPackage => ({ name, purpose, commands, why });
-
-/** Debian packages of this machine. Their version is the Debian release's own. */
-export const debianPackages: readonly DebianPackage[] = [
-  debian("tools", "python3-pip", ["python3", "pip3"], "downloads wheels by digest, unpacks them"),
-  debian("tools", "util-linux", ["flock"], "locks that a killed process cannot leave behind"),
-  debian("lab", "systemd-container", ["systemd-nspawn"], "runs the lab's hosts"),
-  debian("lab", "mmdebstrap", ["mmdebstrap"], "builds the base root of the lab's hosts"),
-  debian("lab", "nftables", ["nft"], "guards the machine against the lab's hosts"),
-  debian("lab", "openssh-client", ["ssh", "ssh-keygen"], "the door to every host"),
-  debian("lab", "iproute2", ["ip"], "namespaces, links and addresses"),
-  debian("lab", "iptables", ["iptables"], "leak check: rules before and after"),
-  debian("lab", "procps", ["pgrep", "sysctl"], "process and kernel settings lookups"),
-  debian("lab", "curl", ["curl"], "one request by hand from the README"),
-  debian("test", "openssh-server", ["sshd"], "conformance tests of the command provider"),
+/** The whole table: programs, Go libraries, npm packages. */
+export const versionTable: readonly Entry[] = [
+  ...Object.values(versions),
+  ...goLibraries,
+  ...libraries,
 ];

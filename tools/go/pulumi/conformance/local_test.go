@@ -210,10 +210,11 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	if got := p.complaints(t, localCommand, props{"create": "true"}); len(got) != 0 {
 		t.Errorf("good inputs: %v", got)
 	}
-	if got := p.complaints(t, localCommand, props{"creat": "true"}); !slices.Equal(got, []string{"creat"}) {
+	got := p.complaints(t, localCommand, props{"creat": "true"})
+	if !slices.Equal(got, []string{"creat"}) {
 		t.Errorf("misspelt input: %v", got)
 	}
-	got := p.complaints(t, remoteCommand, props{"create": "true"})
+	got = p.complaints(t, remoteCommand, props{"create": "true"})
 	if !slices.Equal(got, []string{"connection"}) {
 		t.Errorf("missing connection: %v", got)
 	}

@@ -23,7 +23,9 @@ const (
 
 // dial connects to the host that an input `connection` describes, through its
 // proxy if it has one.
-func dial(ctx context.Context, connection resource.PropertyMap, log commandLog) (*ssh.Client, error) {
+func dial(
+	ctx context.Context, connection resource.PropertyMap, log commandLog,
+) (*ssh.Client, error) {
 	direct := func(ctx context.Context, network, address string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
@@ -81,7 +83,8 @@ func dialOne(
 }
 
 func dialOnce(
-	ctx context.Context, address string, config *ssh.ClientConfig, dial dialFunc, timeout time.Duration,
+	ctx context.Context, address string, config *ssh.ClientConfig,
+	dial dialFunc, timeout time.Duration,
 ) (*ssh.Client, error) {
 	if timeout > 0 {
 		var cancel context.CancelFunc

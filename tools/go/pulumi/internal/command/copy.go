@@ -101,5 +101,6 @@ func uploadReader(remote *sftp.Client, content io.Reader, target string) error {
 
 // sameCopy tells whether an update leaves both content and target as they are.
 func sameCopy(olds, news resource.PropertyMap) bool {
-	return olds["source"].DeepEquals(news["source"]) && olds["remotePath"].DeepEquals(news["remotePath"])
+	return olds["source"].DeepEquals(news["source"]) &&
+		olds["remotePath"].DeepEquals(news["remotePath"])
 }

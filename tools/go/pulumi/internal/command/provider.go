@@ -82,7 +82,9 @@ func (p *Provider) Handshake(
 	return &plugin.ProviderHandshakeResponse{AcceptSecrets: true}, nil
 }
 
-func (p *Provider) GetSchema(context.Context, plugin.GetSchemaRequest) (plugin.GetSchemaResponse, error) {
+func (p *Provider) GetSchema(
+	context.Context, plugin.GetSchemaRequest,
+) (plugin.GetSchemaResponse, error) {
 	return plugin.GetSchemaResponse{
 		Schema: []byte(fmt.Sprintf(`{"name":"command","version":%q}`, p.version)),
 	}, nil
@@ -94,15 +96,21 @@ func (p *Provider) CheckConfig(
 	return plugin.CheckConfigResponse{Properties: req.News}, nil
 }
 
-func (p *Provider) DiffConfig(context.Context, plugin.DiffConfigRequest) (plugin.DiffConfigResponse, error) {
+func (p *Provider) DiffConfig(
+	context.Context, plugin.DiffConfigRequest,
+) (plugin.DiffConfigResponse, error) {
 	return plugin.DiffResult{Changes: plugin.DiffNone}, nil
 }
 
-func (p *Provider) Configure(context.Context, plugin.ConfigureRequest) (plugin.ConfigureResponse, error) {
+func (p *Provider) Configure(
+	context.Context, plugin.ConfigureRequest,
+) (plugin.ConfigureResponse, error) {
 	return plugin.ConfigureResponse{}, nil
 }
 
-func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
+func (p *Provider) Check(
+	_ context.Context, req plugin.CheckRequest,
+) (plugin.CheckResponse, error) {
 	names, ok := inputNames[req.Type]
 	if !ok {
 		return plugin.CheckResponse{}, fmt.Errorf("resource type %s is not supported", req.Type)
@@ -128,7 +136,9 @@ func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 }
 
 // Diff compares inputs. A changed trigger replaces; everything else updates.
-func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
+func (p *Provider) Diff(
+	_ context.Context, req plugin.DiffRequest,
+) (plugin.DiffResponse, error) {
 	diff := req.OldInputs.Diff(req.NewInputs)
 	if diff == nil {
 		return plugin.DiffResult{Changes: plugin.DiffNone}, nil
@@ -146,7 +156,9 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 	return result, nil
 }
 
-func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
+func (p *Provider) Create(
+	ctx context.Context, req plugin.CreateRequest,
+) (plugin.CreateResponse, error) {
 	if req.Preview {
 		return plugin.CreateResponse{Properties: previewState(req.Type, req.Properties)}, nil
 	}
@@ -155,7 +167,8 @@ func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 		return plugin.CreateResponse{}, err
 	}
 	state, err := p.apply(ctx, operation{
-		urn: req.URN, typ: req.Type, inputs: req.Properties, timeout: req.Timeout, verbs: []string{"create"},
+		urn: req.URN, typ: req.Type, inputs: req.Properties,
+		timeout: req.Timeout, verbs: []string{"create"},
 	})
 	if err != nil {
 		return plugin.CreateResponse{}, err
@@ -166,7 +179,9 @@ func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 	}, nil
 }
 
-func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
+func (p *Provider) Update(
+	ctx context.Context, req plugin.UpdateRequest,
+) (plugin.UpdateResponse, error) {
 	if req.Preview {
 		return plugin.UpdateResponse{Properties: previewState(req.Type, req.NewInputs)}, nil
 	}
@@ -180,7 +195,9 @@ func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 	return plugin.UpdateResponse{Properties: state}, err
 }
 
-func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
+func (p *Provider) Delete(
+	ctx context.Context, req plugin.DeleteRequest,
+) (plugin.DeleteResponse, error) {
 	if req.Type == copyToRemote || !hasString(req.Outputs, "delete") {
 		return plugin.DeleteResponse{}, nil
 	}
@@ -192,13 +209,17 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 }
 
 // Read returns what the engine already knows: a command has no remote state.
-func (p *Provider) Read(_ context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
+func (p *Provider) Read(
+	_ context.Context, req plugin.ReadRequest,
+) (plugin.ReadResponse, error) {
 	return plugin.ReadResponse{
 		ReadResult: plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: req.State},
 	}, nil
 }
 
-func (p *Provider) Invoke(ctx context.Context, req plugin.InvokeRequest) (plugin.InvokeResponse, error) {
+func (p *Provider) Invoke(
+	ctx context.Context, req plugin.InvokeRequest,
+) (plugin.InvokeResponse, error) {
 	if req.Tok != localRun {
 		return plugin.InvokeResponse{}, fmt.Errorf("function %s is not supported", req.Tok)
 	}

@@ -62,7 +62,8 @@ func (h *Host) Run(ctx context.Context, req *pulumirpc.RunRequest) (*pulumirpc.R
 	if err != nil {
 		return &pulumirpc.RunResponse{Error: err.Error()}, nil
 	}
-	runner, err := findUp(req.GetInfo().GetProgramDirectory(), "node_modules/@pulumi/pulumi/cmd/run/index.js")
+	runner, err := findUp(
+		req.GetInfo().GetProgramDirectory(), "node_modules/@pulumi/pulumi/cmd/run/index.js")
 	if err != nil {
 		return &pulumirpc.RunResponse{
 			Error: "@pulumi/pulumi is not installed: run `npm ci` in the project directory",

@@ -181,9 +181,12 @@ func TestRequiredPackagesAreThePluginsOfDependencies(t *testing.T) {
 	dir := project(t, "exit 0")
 	write(t, filepath.Join(dir, "package.json"),
 		`{"dependencies":{"@pulumi/command":"1.2.1","zx":"8.8.5","absent":"1.0.0"}}`, 0o644)
-	write(t, filepath.Join(dir, "node_modules/@pulumi/command/package.json"),
-		`{"name":"@pulumi/command","version":"1.2.1","pulumi":{"resource":true,"name":"command"}}`, 0o644)
-	write(t, filepath.Join(dir, "node_modules/zx/package.json"), `{"name":"zx","version":"8.8.5"}`, 0o644)
+	for name, manifest := range map[string]string{
+		"@pulumi/command": `{"version":"1.2.1","pulumi":{"resource":true,"name":"command"}}`,
+		"zx":              `{"version":"8.8.5"}`,
+	} {
+		write(t, filepath.Join(dir, "node_modules", name, "package.json"), manifest, 0o644)
+	}
 	resp, err := NewHost("1.2.3", "").GetRequiredPackages(context.Background(),
 		&pulumirpc.GetRequiredPackagesRequest{Info: request(t, dir, nil).GetInfo()})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 func (h *Host) InstallDependencies(
-	req *pulumirpc.InstallDependenciesRequest, server pulumirpc.LanguageRuntime_InstallDependenciesServer,
+	req *pulumirpc.InstallDependenciesRequest,
+	server pulumirpc.LanguageRuntime_InstallDependenciesServer,
 ) error {
 	manifest, err := findUp(req.GetInfo().GetProgramDirectory(), "package.json")
 	if err != nil {
@@ -37,7 +38,9 @@ func (h *Host) InstallDependencies(
 	return closer.Close()
 }
 
-func (h *Host) About(ctx context.Context, _ *pulumirpc.AboutRequest) (*pulumirpc.AboutResponse, error) {
+func (h *Host) About(
+	ctx context.Context, _ *pulumirpc.AboutRequest,
+) (*pulumirpc.AboutResponse, error) {
 	path, err := exec.LookPath("node")
 	if err != nil {
 		return nil, err

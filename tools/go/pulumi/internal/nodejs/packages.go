@@ -27,7 +27,8 @@ func (h *Host) GetRequiredPackages(
 		return nil, err
 	}
 	for name := range manifest.Dependencies {
-		path, err := findUp(dir, filepath.Join("node_modules", filepath.FromSlash(name), "package.json"))
+		relative := filepath.Join("node_modules", filepath.FromSlash(name), "package.json")
+		path, err := findUp(dir, relative)
 		if err != nil {
 			continue // not installed: the program's own import reports it better
 		}
@@ -61,7 +62,8 @@ func (h *Host) GetProgramDependencies(
 		return nil, err
 	}
 	for name, version := range manifest.Dependencies {
-		resp.Dependencies = append(resp.Dependencies, &pulumirpc.DependencyInfo{Name: name, Version: version})
+		dependency := &pulumirpc.DependencyInfo{Name: name, Version: version}
+		resp.Dependencies = append(resp.Dependencies, dependency)
 	}
 	return resp, nil
 }
