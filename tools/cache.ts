@@ -76,15 +76,18 @@ export async function obtain(
     const meanwhile = await lookUp(root, key);
     if (meanwhile !== undefined) return meanwhile;
     const parts = path.join(root, "partial", key);
-    await rm(parts, { recursive: true, force: true });
+    await rm(parts, { recursive: true, force: true }); // of a run that was killed
     await mkdir(parts, { recursive: true });
-    const entry = await makeEntry(await mkdtemp(path.join(parts, "e-")), make);
-    const directory = entryDirectory(root, key);
-    await mkdir(path.dirname(directory), { recursive: true });
-    await rm(directory, { recursive: true, force: true });
-    await rename(entry.directory, directory);
-    await rm(parts, { recursive: true, force: true });
-    return { ...entry.content, key, file: path.join(directory, "program") };
+    try {
+      const entry = await makeEntry(await mkdtemp(path.join(parts, "e-")), make);
+      const directory = entryDirectory(root, key);
+      await mkdir(path.dirname(directory), { recursive: true });
+      await rm(directory, { recursive: true, force: true });
+      await rename(entry.directory, directory);
+      return { ...entry.content, key, file: path.join(directory, "program") };
+    } finally {
+      await rm(parts, { recursive: true, force: true });
+    }
   });
 }
 

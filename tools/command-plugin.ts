@@ -2,7 +2,7 @@
  * The command provider: upstream's plugin where the Pulumi CLI can fetch it, else our stand-in.
  * A refusal is remembered for a day, so that runs without a way out stay quick.
  */
-import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { $ } from "zx";
 import { cacheKey, type CachedProgram, lookUp, obtain } from "./cache.ts";
@@ -43,40 +43,33 @@ export async function upstreamPlugin(
   const key = cacheKey({ kind: "upstream plugin", ...plugin });
   const known = await lookUp(root, key);
   if (known !== undefined) return known;
-  const refusal = refusalFile(root, plugin);
-  const refusedAt = await stat(refusal).then(
-    (s) => s.mtimeMs,
-    () => undefined,
-  );
-  if (refusedAt !== undefined && isRemembered(refusedAt, Date.now())) return undefined;
+  if (await isRefused(root, plugin)) return undefined;
   progress(`trying upstream's plugin ${plugin.name} ${plugin.version} (at most ${attemptTimeout})`);
   try {
     return await obtain(
       root,
       key,
-      (target) => fetchPlugin(plugin, pulumi, target),
+      async (target) => {
+        if (await isRefused(root, plugin)) throw new Error("another run could not fetch it");
+        return fetchPlugin(plugin, pulumi, target);
+      },
       () => {
         progress("another run is trying that: waiting");
       },
     );
   } catch (error) {
-    await mkdir(path.dirname(refusal), { recursive: true });
     const reason = error instanceof Error ? error.message : String(error);
-    await writeFile(refusal, reason + "\n");
-    progress(`upstream's plugin cannot be had here (${reason.split("\n")[0] ?? ""}): using ours`);
+    const file = refusalFile(root, plugin);
+    await mkdir(path.dirname(file), { recursive: true });
+    if (!(await isRefused(root, plugin))) await writeFile(file, reason + "\n");
+    progress(`upstream's plugin cannot be had here (${reason}): using ours`);
     return undefined;
   }
 }
 
-/** Why the plugin could not be fetched, if that is what happened last. */
-export async function refusalReason(
-  root: string,
-  plugin: UpstreamPlugin,
-): Promise<string | undefined> {
-  return readFile(refusalFile(root, plugin), "utf8").then(
-    (text) => text.trim(),
-    () => undefined,
-  );
+async function isRefused(root: string, plugin: UpstreamPlugin): Promise<boolean> {
+  const found = await stat(refusalFile(root, plugin)).catch(() => undefined);
+  return found !== undefined && isRemembered(found.mtimeMs, Date.now());
 }
 
 async function fetchPlugin(
@@ -91,7 +84,8 @@ async function fetchPlugin(
     const run = await spawn`${pulumi} plugin install resource ${plugin.name} ${plugin.version}`;
     if (run.exitCode !== 0) {
       const said = run.stderr.trim().split("\n").at(-1) ?? "";
-      throw new Error(said === "" ? `no answer within ${attemptTimeout}` : said);
+      const reason = said.replace(/^error: /, "").replace("downloading from : ", "");
+      throw new Error(reason === "" ? `no answer within ${attemptTimeout}` : reason);
     }
     const folder = `resource-${plugin.name}-v${plugin.version}`;
     await copyFile(path.join(home, "plugins", folder, `pulumi-resource-${plugin.name}`), target);

@@ -36,6 +36,26 @@ const isExecutable = (file: string) =>
     () => false,
   );
 
+export type Machine = { readonly isRoot: boolean; readonly hasApt: boolean };
+
+const names = (packages: readonly DebianPackage[]) => packages.map((p) => p.name);
+const problem = (missing: readonly DebianPackage[]) =>
+  `Debian packages: missing ${names(missing).join(", ")}`;
+const remedy = (missing: readonly DebianPackage[]) =>
+  `as root: apt-get update && apt-get install -y --no-install-recommends ${names(missing).join(" ")}`;
+
+/** Why the missing packages cannot be installed on such a machine, if so. */
+export function refusal(missing: readonly DebianPackage[], machine: Machine): Failure | undefined {
+  if (!machine.hasApt) {
+    const commands = missing.flatMap((p) => p.commands).join(", ");
+    return new Failure("testbed", `${problem(missing)}, and this machine has no apt-get`, {
+      hint: `install what has the commands ${commands}`,
+    });
+  }
+  if (machine.isRoot) return undefined;
+  return new Failure("testbed", `${problem(missing)}, and not root`, { hint: remedy(missing) });
+}
+
 /**
  * Installs the missing packages for the given purposes.
  *
@@ -47,27 +67,22 @@ export async function installPackages(
 ): Promise<void> {
   const missing = await missingPackages(purposes);
   if (missing.length === 0) return;
-  const names = missing.map((p) => p.name);
-  const list = names.join(" ");
-  const hint = `as root: apt-get update && apt-get install -y --no-install-recommends ${list}`;
-  const problem = `Debian packages: missing ${names.join(", ")}`;
-  if (!(await isInstalled("apt-get"))) {
-    const commands = missing.flatMap((p) => p.commands).join(", ");
-    throw new Failure("testbed", `${problem}, and this machine has no apt-get`, {
-      hint: `install what has the commands ${commands}`,
-    });
-  }
-  if (process.getuid?.() !== 0) throw new Failure("testbed", `${problem}, and not root`, { hint });
-  progress(`installing Debian packages: ${list}`);
-  let problemSeen = await apt(["install", "--no-install-recommends", ...names]);
-  if (problemSeen !== undefined) {
+  const isRoot = process.getuid?.() === 0;
+  const refused = refusal(missing, { isRoot, hasApt: await isInstalled("apt-get") });
+  if (refused !== undefined) throw refused;
+  progress(`installing Debian packages: ${names(missing).join(" ")}`);
+  const words = ["install", "--no-install-recommends", ...names(missing)];
+  let said = await apt(words);
+  if (said !== undefined) {
     // Package lists may be missing or old: one update mends that.
     await apt(["update"]);
-    problemSeen = await apt(["install", "--no-install-recommends", ...names]);
+    said = await apt(words);
   }
-  if (problemSeen === undefined && (await missingPackages(purposes)).length === 0) return;
-  const said = problemSeen === undefined ? "" : `:\n  ${problemSeen}`;
-  throw new Failure("testbed", `${problem}, and apt-get could not install them${said}`, { hint });
+  if (said === undefined && (await missingPackages(purposes)).length === 0) return;
+  const quoted = said === undefined ? "" : `:\n  ${said}`;
+  throw new Failure("testbed", `${problem(missing)}, and apt-get could not install them${quoted}`, {
+    hint: remedy(missing),
+  });
 }
 
 /** Another apt-get may be running, for instance the machine's own upgrades: wait for it. */

@@ -51,6 +51,7 @@ test("a failed maker leaves no entry, and the next one starts afresh", async () 
   };
   await assert.rejects(obtain(root, key, failing, ignore), /killed/);
   assert.equal(await lookUp(root, key), undefined);
+  assert.deepEqual(await readdir(path.join(root, "partial")), []);
   await obtain(root, key, writes("whole"), ignore);
   assert.deepEqual(await readdir(path.join(root, "partial")), []);
 });
