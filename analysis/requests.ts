@@ -64,28 +64,38 @@ export async function readRequests(
   sink: RequestSink,
 ): Promise<RequestTotals> {
   const parser = new RowParser(source, sink);
+  // Leaving the loop early makes the stream fail by itself; what the parser or the sink threw is
+  // kept, so that this does not hide it.
+  const refused: unknown[] = [];
   try {
     await pipeline(
       createReadStream(source.path, { highWaterMark: chunkBytes }),
       createGunzip({ chunkSize: chunkBytes }),
       async (chunks: AsyncIterable<Buffer>) => {
-        for await (const chunk of chunks) {
-          if (parser.push(chunk)) return;
+        try {
+          for await (const chunk of chunks) if (parser.push(chunk)) return;
+          parser.end();
+        } catch (error) {
+          refused.push(error);
+          throw error;
         }
-        parser.end();
       },
     );
   } catch (error) {
-    // Leaving the loop early closes the stream under the decompressor; that is no damage.
     if (parser.stopped) return parser.totals();
-    if (error instanceof Failure || !(error instanceof Error)) throw error;
+    const [first = error] = refused;
+    if (!isZlibError(first)) throw first;
     throw new Failure(
       "document",
-      `${source.name}:${parser.line}: cannot be decompressed: ${error.message}`,
-      { cause: error, hint: "the file is damaged or cut off; fetch the bundle anew" },
+      `${source.name}:${parser.line}: cannot be decompressed: ${first.message}`,
+      { cause: first, hint: "the file is damaged or cut off; fetch the bundle anew" },
     );
   }
   return parser.totals();
+}
+
+function isZlibError(error: unknown): error is Error {
+  return error instanceof Error && ((error as NodeJS.ErrnoException).code ?? "").startsWith("Z_");
 }
 
 /** Cuts bytes into rows. Works on bytes, since strings per row would cost most of the time. */

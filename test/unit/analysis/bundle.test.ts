@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { appendFile, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { Failure } from "../../../contracts/failure.ts";
+import { openBundle } from "../../../analysis/bundle.ts";
+import { analyse } from "../../../analysis/report.ts";
+import { makeBundle, removeBundle, sealBundle, steadyRows } from "../../support/bundle.ts";
+
+const run = "runs/002-b1-gateway-a";
+let directory: string;
+const at = (file: string) => path.join(directory, file);
+
+beforeEach(async () => {
+  directory = await makeBundle({
+    blocks: 1,
+    rateQps: 20,
+    durationSeconds: 2,
+    content: (_, plan) => ({ rows: steadyRows(plan, () => 1000), cpuPerRequestUs: 100 }),
+  });
+});
+afterEach(() => removeBundle(directory));
+
+async function edit(file: string, change: (text: string) => string): Promise<void> {
+  await writeFile(at(file), change(await readFile(at(file), "utf8")));
+}
+
+async function refuses(message: RegExp): Promise<void> {
+  await assert.rejects(openBundle(directory), (error: unknown) => {
+    assert.ok(error instanceof Failure, String(error));
+    assert.equal(error.code, "document");
+    assert.match(error.message, message);
+    return true;
+  });
+}
+
+test("a whole bundle opens, its runs in order of execution", async () => {
+  const bundle = await openBundle(directory);
+  assert.deepEqual(
+    bundle.runs.map(({ name }) => name),
+    ["001-b1-baseline-a", "002-b1-gateway-a", "003-b1-baseline-b"],
+  );
+  assert.equal(bundle.plan.name, "synthetic");
+  assert.ok(bundle.runs[0]?.files.includes("samples/client.txt"));
+});
+
+test("an edited byte is found, with file and line", async () => {
+  const bytes = await readFile(at(`${run}/requests.csv.gz`));
+  bytes[20] = (bytes[20] ?? 0) ^ 1;
+  await writeFile(at(`${run}/requests.csv.gz`), bytes);
+  await refuses(/^SHA256SUMS:\d+: runs\/002-b1-gateway-a\/requests\.csv\.gz: must have sha256/);
+});
+
+test("a missing file is found", async () => {
+  await rm(at(`${run}/samples/client.txt`));
+  await refuses(/^SHA256SUMS:\d+: runs\/.*client\.txt: is listed, but not in the bundle$/);
+});
+
+test("an extra file is found", async () => {
+  await writeFile(at(`${run}/notes.txt`), "x");
+  await refuses(/^runs\/002-b1-gateway-a\/notes\.txt: is in the bundle, but not in SHA256SUMS$/);
+});
+
+test("a wrong hash in the list is found, and every problem is told at once", async () => {
+  await edit("SHA256SUMS", (text) => text.replace(/^[0-9a-f]{64}/, "0".repeat(64)));
+  await writeFile(at("extra"), "x");
+  await refuses(/^extra: is in the bundle.*\nSHA256SUMS:1: manifest\.json: must have sha256 0{64}/);
+});
+
+test("a path that leads out of the bundle is refused", async () => {
+  for (const outside of ["../passwd", "/etc/passwd", "runs/../plan.yaml", "./plan.yaml"]) {
+    await sealBundle(directory);
+    await appendFile(at("SHA256SUMS"), `${"0".repeat(64)}  ${outside}\n`);
+    await refuses(/^SHA256SUMS:\d+: .*: must be a path inside the bundle/);
+  }
+});
+
+test("a symbolic link is refused, even in place of what analysis writes", async () => {
+  await symlink("/etc", at("tables"));
+  await refuses(/^tables: must be a plain file or a directory, found a symbolic link$/);
+});
+
+test("a line that is no checksum and a path listed twice are refused", async () => {
+  await edit("SHA256SUMS", (text) => `${text}nonsense\n${text.split("\n")[0] ?? ""}\n`);
+  await refuses(
+    /^SHA256SUMS:15: must be a sha256, .*found "nonsense"\n.*already listed in line 1$/,
+  );
+});
+
+test("a directory that is no bundle, and none at all, are refused", async () => {
+  await rm(at("SHA256SUMS"));
+  await refuses(/^bundle: has no SHA256SUMS/);
+  await assert.rejects(openBundle(at("nowhere")), /^Failure: bundle: must be a directory/);
+});
+
+test("a document from the future is refused with its position", async () => {
+  await edit(`${run}/record.json`, (text) => text.replace("ztbench/record/1", "ztbench/record/9"));
+  await sealBundle(directory);
+  await refuses(/^runs\/002-b1-gateway-a\/record\.json:2:13: schema: /);
+});
+
+test("a plan that is not the one of the manifest is refused", async () => {
+  await edit("plan.yaml", (text) => text.replace("seed: 7", "seed: 8"));
+  await sealBundle(directory);
+  await refuses(/^plan\.yaml: must have the manifest's planSha256/);
+});
+
+test("a record in the wrong directory and an unplanned one are refused", async () => {
+  await rename(at(run), at("runs/009-b1-gateway-a"));
+  await sealBundle(directory);
+  await refuses(/record\.json: belongs to 002-b1-gateway-a, found in 009-b1-gateway-a$/);
+  await edit("runs/009-b1-gateway-a/record.json", (text) =>
+    text.replace('"run": 2', '"run": 9').replace('"block": 1', '"block": 4'),
+  );
+  await rename(at("runs/009-b1-gateway-a"), at("runs/009-b4-gateway-a"));
+  await sealBundle(directory);
+  await refuses(/record\.json: must be planned in manifest\.json, found block 4, label gateway/);
+});
+
+test("what a crash left of the run in progress is no part of the bundle", async () => {
+  await mkdir(at("runs/.partial-004-b2-gateway-a"));
+  await writeFile(at("runs/.partial-004-b2-gateway-a/requests.csv.gz"), "half");
+  assert.equal((await openBundle(directory)).runs.length, 3);
+});
+
+test("a run that broke off is kept, shown with its reason, and used in no number", async () => {
+  const record = JSON.parse(await readFile(at(`${run}/record.json`), "utf8")) as object;
+  const failed = {
+    ...Object.fromEntries(
+      Object.entries(record).filter(([key]) =>
+        /^(run|block|position|label|arm|treatment|load|startedAt|finishedAt|phaseSeconds|files)$/.test(
+          key,
+        ),
+      ),
+    ),
+    schema: "ztbench/failed-run/1",
+    failure: "the gateway did not become ready",
+  };
+  await writeFile(at(`${run}/record.json`), JSON.stringify(failed));
+  await sealBundle(directory);
+  const { runs, comparison } = await analyse(directory);
+  assert.equal(runs[1]?.verdict, "INVALID");
+  assert.equal(runs[1].gates[0]?.measured, "the gateway did not become ready");
+  assert.deepEqual(comparison.losses[0]?.ratios.responseP50, {
+    kind: "none",
+    reason: "no valid run",
+  });
+});
+
+test("a planned run that is not there is named", async () => {
+  await rm(at(run), { recursive: true });
+  await sealBundle(directory);
+  const { notRun, comparison } = await analyse(directory);
+  assert.deepEqual(notRun, ["b1-gateway-a"]);
+  assert.deepEqual(comparison.losses[0]?.ratios.responseP50, { kind: "none", reason: "not run" });
+});
