@@ -43,13 +43,33 @@ const unitDirectory = "/run/systemd/system";
 /** How long a started unit may take until it listens on all of its ports, seconds. */
 const listenSeconds = 10;
 
+/** How long to wait for a script that an interrupted engine has left running, seconds. */
+const lockSeconds = 30;
+
 /**
  * The script that puts a payload on its host. `create` changes nothing if a port is taken, and
  * takes off whatever it made if a unit fails; a payload that runs already is left as it is.
  * `remove` fails if anything is left, and succeeds if nothing was there.
  */
 export function renderPayload(payload: HostPayload): HostScript {
-  return { prelude: renderPrelude(payload), create: renderCreate(payload), remove: "remove_all" };
+  return {
+    prelude: renderPrelude(payload),
+    create: renderCreate(payload),
+    remove: "alone\nremove_all",
+  };
+}
+
+/**
+ * Adds to a script that is undone last: its `remove` first takes off whatever is still in a root,
+ * by the manifest there. That is what an interrupted engine left, which it knows nothing of.
+ */
+export function withSweep(script: HostScript, host: string, root: string): HostScript {
+  const nothing = { host, root, directories: [], files: [], units: [], after: [] };
+  return {
+    ...script,
+    prelude: `${renderPrelude(nothing)}\n${script.prelude ?? ""}`,
+    remove: `alone\nsweep_payload ${quote(root)}\n${script.remove ?? ""}`,
+  };
 }
 
 /** sha256 over all that is put on a host, hexadecimal. */
@@ -67,6 +87,7 @@ function renderPrelude(payload: HostPayload): string {
     `table=${quote(payload.firewall?.table ?? "")}`,
     `unit_directory=${unitDirectory}`,
     `listen_seconds=${listenSeconds}`,
+    `lock_seconds=${lockSeconds}`,
     `units=${words(payload.units.map((unit) => unit.name))}`,
     `ports=${words(ports)}`,
     shellPart("payload"),
@@ -86,15 +107,16 @@ function renderCreate(payload: HostPayload): string {
     modes.set(mode, [...(modes.get(mode) ?? []), quote(path)]);
   }
   return [
+    "alone",
     "already_running && return 0",
-    '[ ! -e "$root" ] || remove_all',
+    '(sweep_payload "$root")',
     "check_free",
     "trap 'undo $?' EXIT",
     // Nothing is readable by others until its own mode says so.
     "umask 077",
     `mkdir -p "$root"${inside.map((path) => ` ${quote(path)}`).join("")}`,
     // First of all files, so that an interrupted attempt is known as ours.
-    'printf %s "$digest" >"$root/payload"',
+    'manifest >"$root/payload"',
     ...files.map((file) => renderWrite(file.path, file.content)),
     ...[...modes].map(([mode, paths]) => `chmod ${mode} ${paths.join(" ")}`),
     ...(firewall === undefined

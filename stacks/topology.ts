@@ -5,16 +5,17 @@ import type { Deployment } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
 import type { Host, Testbed } from "../contracts/testbed.ts";
 import { type LeaseRequest, renderLease } from "../hosts/lease.ts";
-import { digestOf, type HostPayload, renderPayload } from "../hosts/payload.ts";
+import { digestOf, type HostPayload, renderPayload, withSweep } from "../hosts/payload.ts";
 import { programDirectory } from "../hosts/programs.ts";
 import { hostCommand } from "../hosts/runner.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
+import { rootOf } from "../topologies/endpoints.ts";
 import { renderNative } from "../topologies/native.ts";
 import { readParameters } from "../topologies/parameters.ts";
 import { readySeconds, renderReady } from "../topologies/ready.ts";
 import { type DeployedTestbed, deployedTestbed } from "./testbed.ts";
 
-const leaseSeconds = 20;
+const leaseSeconds = 60;
 /** Enough for the issuer's tokens, which take longest. */
 const payloadSeconds = 90;
 
@@ -36,7 +37,7 @@ export async function topologyStack(name: string): Promise<Record<string, unknow
     scheduling: grantedScheduling(deployed),
     programs: programDirectory,
   });
-  const leases = takeLeases(testbed, lease);
+  const leases = takeLeases(testbed, lease, rootOf(topology));
   const placed = placePayloads(testbed, payloads, leases);
   const ready = hostCommand(
     `${deployment.entry.host}-ready`,
@@ -77,15 +78,18 @@ function grantedScheduling({ testbed, facts }: DeployedTestbed): "rr" | "other" 
   return testbed.scheduling === "rr" && allowed ? "rr" : "other";
 }
 
-/** The first host decides who gets all of them; the others can then be taken side by side. */
-function takeLeases(testbed: Testbed, request: LeaseRequest): pulumi.Resource[] {
+/**
+ * The first host decides who gets all of them; the others can then be taken side by side. Given
+ * back last, after a look that nothing is left in the topology's directory.
+ */
+function takeLeases(testbed: Testbed, request: LeaseRequest, root: string): pulumi.Resource[] {
   const take = (host: Host, dependsOn: pulumi.Resource[]) =>
     hostCommand(
       `${host.name}-lease`,
       {
         host,
         instance: testbed.instance,
-        script: renderLease(host, request),
+        script: withSweep(renderLease(host, request), host.name, root),
         timeoutSeconds: leaseSeconds,
       },
       { dependsOn },

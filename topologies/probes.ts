@@ -28,7 +28,10 @@ export function renderProbes(topology: Topology, place: ProbePlace): Probe[] {
   const common = { host: place.host, http: place.entryHttp, timeoutSeconds };
   const entry = { ...common, url: `${place.entryUrl}/` };
   const tokenCheck = checksOf(topology, "jwt")[0];
-  if (tokenCheck === undefined) return probesWithoutProof(entry);
+  if (tokenCheck === undefined) {
+    if (topology.checks.length > 0) throw new Error(`${topology.name}: no probes of its checks`);
+    return probesWithoutProof(entry);
+  }
   const verifier = nodeOf(topology, tokenCheck.at).kind;
   const withToken = (name: string) => ({ tokenFile: `${place.tokenDirectory}/${name}.txt` });
   const probes: Probe[] = [

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Puts a payload on a host and takes it off again. Expects host, root, digest, table,
-# unit_directory, listen_seconds and the arrays units and ports. A table is family and name, two
+# unit_directory, listen_seconds, lock_seconds and the arrays units and ports. A table is family and name, two
 # words on purpose.
 # Few processes are started, since each costs about as much as the work itself.
 
@@ -29,10 +29,26 @@ all_active() {
   done < <(systemctl is-active "${units[@]}" || :)
 }
 
+# Says what is on the host, for whoever has to take it off without knowing it.
+manifest() {
+  printf 'digest %s\n' "$digest"
+  [ -z "$table" ] || printf 'table %s\n' "$table"
+  [ "${#units[@]}" -eq 0 ] || printf 'unit %s\n' "${units[@]}"
+  [ "${#ports[@]}" -eq 0 ] || printf 'port %s\n' "${ports[@]}"
+}
+
+# Two scripts at once happen if an engine was interrupted: its script goes on. The directory is
+# locked rather than a file, which would be left behind.
+alone() {
+  exec {lock}</run
+  flock --wait "$lock_seconds" "$lock" ||
+    fail "payload: another one is being put on or taken off for $lock_seconds s" 'try again'
+}
+
 already_running() {
   local port found=''
   [ -e "$root/payload" ] || return 1
-  read -r found <"$root/payload" || :
+  read -r _ found <"$root/payload" || :
   [ "$found" = "$digest" ] || return 1
   for port in "${ports[@]}"; do is_listening "$port" || return 1; done
   all_active
@@ -125,4 +141,21 @@ remove_all() {
   [ ! -e "$root" ] || left+=("$root")
   [ "${#left[@]}" -eq 0 ] ||
     fail "removal: left behind: $(IFS=,; echo "${left[*]}")" 'run it again, or remove them by hand'
+}
+
+# Takes off whatever an interrupted or older attempt left in the root, by its own manifest.
+sweep_payload() { # ROOT
+  local key value
+  root=$1 units=() ports=() table=''
+  [ -e "$root" ] || return 0
+  if [ -e "$root/payload" ]; then
+    while read -r key value; do
+      case $key in
+        table) table=$value ;;
+        unit) units+=("$value") ;;
+        port) ports+=("$value") ;;
+      esac
+    done <"$root/payload"
+  fi
+  remove_all
 }

@@ -1,6 +1,13 @@
 /** The real Pulumi engine on a backend of its own, for tests that deploy to a lab. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { $ } from "zx";
@@ -22,8 +29,12 @@ export type Engine = {
   init(stack: string): Promise<void>;
   /** Runs `pulumi VERB -s STACK ARGS` without questions. */
   run(verb: string, stack: string, args?: readonly string[]): Promise<Done>;
+  /** Changes the testbed document of all stacks. */
+  setTestbed(testbed: Testbed): void;
   /** Sets topology parameters of a stack, replacing earlier ones. */
   setParameters(stack: string, parameters: Readonly<Record<string, unknown>>): void;
+  /** Takes a resource and its dependents out of the state, not off the hosts. */
+  forget(stack: string, urn: string): Promise<Done>;
   output(stack: string, name: string): Promise<unknown>;
   /** Everything in the backend, as text. */
   stateText(): string;
@@ -47,7 +58,10 @@ export function openEngine(testbed: Testbed): Engine {
   // Stacks are made from here, so that their config is not put into the checkout.
   writeFileSync(path.join(directory, "Pulumi.yaml"), "name: ztbench\nruntime: nodejs\n");
   const testbedFile = path.join(directory, "testbed.json");
-  writeFileSync(testbedFile, JSON.stringify(testbed));
+  const setTestbed = (document: Testbed) => {
+    writeFileSync(testbedFile, JSON.stringify(document));
+  };
+  setTestbed(testbed);
   const ambient = { ...process.env };
   delete ambient["SSH_AUTH_SOCK"];
   delete ambient["KUBECONFIG"];
@@ -91,7 +105,10 @@ export function openEngine(testbed: Testbed): Engine {
     },
     run: (verb, stack, args = []) =>
       call([verb, "-s", stack, "--config-file", configFile(stack), ...args]),
+    setTestbed,
     setParameters: writeConfig,
+    forget: (stack, urn) =>
+      call(["state", "delete", urn, "-s", stack, "--target-dependents", "--yes"]),
     async output(stack, name) {
       const done = await call(["stack", "output", name, "-s", stack, "--json"]);
       if (done.exitCode !== 0) throw new Error(done.output);
