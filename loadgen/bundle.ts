@@ -74,7 +74,7 @@ export class Bundle {
         { hint: `resume with the plan in ${join(directory, "plan.yaml")}, or start a new bundle` },
       );
     }
-    await removePartialRuns(directory);
+    await removeParts(directory);
     const { sums, attempts } = await checkBundle(directory);
     const bundle = new Bundle(directory, manifest, sums, attempts);
     await bundle.#writeSums();
@@ -171,7 +171,10 @@ async function refuseUsedDirectory(directory: string): Promise<void> {
   }
 }
 
-async function removePartialRuns(directory: string): Promise<void> {
+/** Of the run in progress, and of a file that was being written. */
+async function removeParts(directory: string): Promise<void> {
+  const files = (await readdir(directory)).filter((name) => name.endsWith(".part"));
+  for (const name of files) await rm(join(directory, name), { force: true });
   const entries = await readdir(join(directory, "runs")).catch(() => []);
   for (const entry of entries.filter((name) => name.startsWith(partialPrefix))) {
     await rm(join(directory, "runs", entry), { recursive: true, force: true });

@@ -1,7 +1,7 @@
 /** One planned run from deploy to destroy; whatever happens, hosts and bundle are left in order. */
 import { Failure } from "../contracts/failure.ts";
 import type { Deployment } from "../contracts/deployment.ts";
-import type { Treatment } from "../contracts/plan.ts";
+import { loadOf, type Treatment } from "../contracts/plan.ts";
 import type { Draft } from "./bundle.ts";
 import type { Campaign, Tuning } from "./options.ts";
 import type { PlannedRun } from "./order.ts";
@@ -66,14 +66,15 @@ async function measure(
   const startedAt = new Date().toISOString();
   const findings: Findings = {};
   const key = { token, run: run.run };
+  const load = loadOf(plan, treatment);
   const directory = await bundle.beginRun(run);
   let deployment: Deployment | undefined;
   let failure: string | undefined;
   try {
     clock.enter("deploy");
-    deployment = await options.deployer.deploy(treatment, plan.load, signal);
+    deployment = await options.deployer.deploy(treatment, load, signal);
     const seed = plan.seed + run.block;
-    const setting = { key, testbed, treatment, load: plan.load, deployment, seed, directory };
+    const setting = { key, testbed, treatment, load, deployment, seed, directory };
     await measureRun(transport, setting, findings, clock.enter, signal);
   } catch (error) {
     if (signal.aborted || !(error instanceof Failure)) throw error;
@@ -84,7 +85,7 @@ async function measure(
   const common = {
     ...run,
     treatment,
-    load: plan.load,
+    load,
     startedAt,
     finishedAt: new Date().toISOString(),
     phaseSeconds: clock.seconds(),

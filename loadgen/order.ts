@@ -1,6 +1,6 @@
 /** Plan to ordered runs: which treatment is measured when, fixed before the first request. */
 import type { Manifest } from "../contracts/manifest.ts";
-import type { Plan } from "../contracts/plan.ts";
+import { isBaseline, type Plan } from "../contracts/plan.ts";
 import type { RunRecord } from "../contracts/record.ts";
 import { seededDraw, shuffled } from "./random.ts";
 
@@ -14,13 +14,13 @@ export type Attempt = Pick<RunRecord, "block" | "label" | "arm"> & { readonly fa
 const attemptsMax = 2;
 
 /**
- * One pass over all treatments per block, in seeded random order, the baseline twice (arms a, b).
+ * One pass over all treatments per block, in seeded random order, baselines twice (arms a, b).
  * Blocks are drawn one after another from one generator: more blocks leave the first ones as is.
  */
 export function orderRuns(plan: Plan): PlannedRun[] {
   const draw = seededDraw(plan.seed);
   const cells = plan.treatments.flatMap(({ label }) =>
-    label === plan.baseline
+    isBaseline(plan, label)
       ? [
           { label, arm: "a" as const },
           { label, arm: "b" as const },

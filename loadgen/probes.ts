@@ -11,8 +11,10 @@ import { parseDocument } from "../contracts/document.ts";
 import { type Output, type RemoteScript, scriptFailure, type Transport } from "./ssh.ts";
 import { binaryDirectory } from "./vegeta.ts";
 
-/** How long a path that was reported ready may take to answer. */
-const positiveSeconds = 15;
+/** How long the path may take to answer: it was reported ready, and it carried load. */
+const positiveSeconds = { before: 15, after: 3 } as const;
+export type ProbeTime = keyof typeof positiveSeconds;
+
 const separator = "--- next ---";
 
 /**
@@ -24,13 +26,14 @@ const separator = "--- next ---";
 export async function askProbes(
   transport: Transport,
   deployment: Deployment,
+  when: ProbeTime,
   signal: AbortSignal,
 ): Promise<ProbeResults> {
   const hosts = [...new Set(deployment.probes.map((probe) => probe.host))];
   const found = await Promise.all(
     hosts.map(async (host) => {
       const probes = deployment.probes.filter((probe) => probe.host === host);
-      const script = probeScript(probes);
+      const script = probeScript(probes, when);
       const output = await transport.run(host, script, signal);
       return readResults(host, script, output);
     }),
@@ -41,8 +44,8 @@ export async function askProbes(
 }
 
 /** The script that asks the probes of one host; its output is read by `readResults`. */
-export function probeScript(probes: readonly Probe[]): RemoteScript {
-  const requests = probeRequests(probes);
+export function probeScript(probes: readonly Probe[], when: ProbeTime): RemoteScript {
+  const requests = probeRequests(probes, when);
   const text = requests.map((request) =>
     [
       // Exit code 1 means that a probe did not pass: a result, not an error.
@@ -56,7 +59,7 @@ export function probeScript(probes: readonly Probe[]): RemoteScript {
   return { title: "probes", text: text.join("\n"), timeoutSeconds: Math.ceil(seconds) + 5 };
 }
 
-function probeRequests(probes: readonly Probe[]): ProbeRequest[] {
+function probeRequests(probes: readonly Probe[], when: ProbeTime): ProbeRequest[] {
   const positive = probes.filter((probe) => probe.kind === "positive");
   const negative = probes.filter((probe) => probe.kind === "negative");
   // The prober asks a few at a time, so the sum is the bound.
@@ -64,7 +67,7 @@ function probeRequests(probes: readonly Probe[]): ProbeRequest[] {
   const requests: ProbeRequest[] = [
     {
       schema: "ztbench/probe-request/1",
-      deadlineSeconds: positiveSeconds,
+      deadlineSeconds: positiveSeconds[when],
       until: "positive",
       probes: positive,
     },
@@ -86,12 +89,14 @@ function readResults(host: string, script: RemoteScript, output: Output): ProbeR
  *
  * @throws Failure `load` if any probe did not pass or is without a result
  */
-export function requirePassed(deployment: Deployment, found: ProbeResults, when: string): void {
+export function requirePassed(deployment: Deployment, found: ProbeResults, when: ProbeTime): void {
   const problems = deployment.probes.flatMap((probe) => {
     const result = found.results.find(({ id }) => id === probe.id);
     if (result?.passed === true) return [];
     const seen = result === undefined ? "no result" : describe(result.observed);
-    return [`probe ${probe.id} ${when}: expected ${describe(probe.expect)}, found ${seen}`];
+    return [
+      `probe ${probe.id} ${when} the load: expected ${describe(probe.expect)}, found ${seen}`,
+    ];
   });
   if (problems.length > 0) throw new Failure("load", problems.join("; "));
 }

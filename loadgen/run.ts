@@ -84,9 +84,9 @@ export async function measureRun(
 ): Promise<void> {
   const { deployment } = setting;
   enter("probe before");
-  const before = await askProbes(transport, deployment, signal);
+  const before = await askProbes(transport, deployment, "before", signal);
   findings.before = before;
-  requirePassed(deployment, before, "before the load");
+  requirePassed(deployment, before, "before");
   enter("start");
   const interval = Math.max(
     sampleSecondsMin,
@@ -106,7 +106,7 @@ export async function measureRun(
   await collect(transport, setting, signal);
   const loadPlan = await readLoadPlan(setting);
   enter("probe after");
-  const after = await askProbes(transport, deployment, signal);
+  const after = await askProbes(transport, deployment, "after", signal);
   findings.measured = {
     generator: generatorOf(setting),
     loadPlan,
@@ -114,7 +114,7 @@ export async function measureRun(
     measuredToNs: summary.toNs,
     probes: { before, after },
   };
-  requirePassed(deployment, after, "after the load");
+  requirePassed(deployment, after, "after");
   await requireAlive(setting);
 }
 
