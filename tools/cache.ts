@@ -4,7 +4,18 @@
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { z } from "zod";
@@ -41,6 +52,26 @@ export function cacheKey(determinants: Readonly<Record<string, unknown>>): strin
   return createHash("sha256").update(JSON.stringify(determinants, sorted)).digest("hex");
 }
 
+/** Entries that no checkout asked for in this time are removed. */
+const keptForMs = 30 * 24 * 3600 * 1000;
+
+/**
+ * Removes entries that were not looked up for 30 days before `nowMs` (since the epoch). Checkouts
+ * keep what they have: theirs are hard links or copies.
+ */
+export async function prune(root: string, nowMs: number): Promise<void> {
+  const programs = path.join(root, "programs");
+  const shelves = await readdir(programs).catch(() => []);
+  for (const shelf of shelves) {
+    for (const key of await readdir(path.join(programs, shelf))) {
+      const directory = path.join(programs, shelf, key);
+      const used = await stat(path.join(directory, "entry.json")).catch(() => undefined);
+      if (used !== undefined && nowMs - used.mtimeMs < keptForMs) continue;
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+}
+
 /** The entry for `key`, or undefined if there is none or it was damaged. */
 export async function lookUp(root: string, key: string): Promise<CachedProgram | undefined> {
   const directory = entryDirectory(root, key);
@@ -49,6 +80,8 @@ export async function lookUp(root: string, key: string): Promise<CachedProgram |
     const entry = entrySchema.parse(JSON.parse(text));
     const file = path.join(directory, "program");
     if ((await stat(file)).size !== entry.bytes) return undefined;
+    const now = new Date();
+    await utimes(path.join(directory, "entry.json"), now, now); // see prune
     return { ...entry, key, file };
   } catch {
     return undefined; // absent, or left by another version: either way it is made anew

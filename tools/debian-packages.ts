@@ -1,4 +1,6 @@
-/** The Debian packages that this machine needs, by purpose. Their versions are the release's own. */
+/**
+ * The Debian packages that this machine needs, by purpose. Their versions are the release's own.
+ */
 
 /** What Debian packages are for: the installer itself, the lab, or only the tests. */
 export type PackagePurpose = "tools" | "lab" | "test";

@@ -41,8 +41,10 @@ export type Machine = { readonly isRoot: boolean; readonly hasApt: boolean };
 const names = (packages: readonly DebianPackage[]) => packages.map((p) => p.name);
 const problem = (missing: readonly DebianPackage[]) =>
   `Debian packages: missing ${names(missing).join(", ")}`;
-const remedy = (missing: readonly DebianPackage[]) =>
-  `as root: apt-get update && apt-get install -y --no-install-recommends ${names(missing).join(" ")}`;
+const remedy = (missing: readonly DebianPackage[]) => {
+  const list = names(missing).join(" ");
+  return `as root: apt-get update && apt-get install -y --no-install-recommends ${list}`;
+};
 
 /** Why the missing packages cannot be installed on such a machine, if so. */
 export function refusal(missing: readonly DebianPackage[], machine: Machine): Failure | undefined {

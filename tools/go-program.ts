@@ -47,7 +47,7 @@ export async function goProgram(
         await spawn`${go.command} build -o ${target} -ldflags ${linkerFlags} ${program.package}`;
       if (built.exitCode === 0) return builder;
       throw new Failure("testbed", buildProblem(program, built.stderr), {
-        hint: "if modules could not be downloaded, check GOPROXY and the network, then run it again",
+        hint: "if modules could not be downloaded, check GOPROXY, then run it again",
       });
     },
   };

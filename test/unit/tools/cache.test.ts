@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { cacheKey, cacheRoot, lookUp, type Maker, obtain } from "../../../tools/cache.ts";
+import { cacheKey, cacheRoot, lookUp, type Maker, obtain, prune } from "../../../tools/cache.ts";
 
 let root = "";
 beforeEach(async () => {
@@ -100,4 +100,14 @@ test("of two at once one makes the program and the other waits for it", async ()
   assert.equal(count, 1);
   assert.equal(waits, 1);
   assert.equal(both[0].file, both[1].file);
+});
+
+test("entries that nobody asked for in 30 days go, others stay", async () => {
+  const day = 24 * 3_600_000;
+  await obtain(root, key, writes("whole"), ignore);
+  await prune(root, Date.now() + 29 * day);
+  assert.notEqual(await lookUp(root, key), undefined);
+  await prune(root, Date.now() + 31 * day);
+  assert.equal(await lookUp(root, key), undefined);
+  await prune(path.join(root, "no-such-cache"), Date.now());
 });

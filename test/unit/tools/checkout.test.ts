@@ -45,7 +45,7 @@ test("programs lie where the paths say, and the manifest reads back", async () =
   assert.deepEqual(await readToolsManifest(root), placed);
 });
 
-test("a new version takes the place of the old one, and what is no longer wanted goes", async () => {
+test("a new version replaces the old one, and what is no longer wanted goes", async () => {
   const old = [await program("vegeta", "one"), await program("envoy", "one")];
   await placePrograms(root, old, header);
   await placePrograms(root, [await program("vegeta", "other")], header);
