@@ -2,7 +2,7 @@
  * Puts the judged runs of a campaign together: what each treatment shows over its blocks, what it
  * costs against the baseline, and what noise alone does.
  */
-import type { Plan } from "../contracts/plan.ts";
+import { baselineOf, isBaseline, loadOf, type Plan } from "../contracts/plan.ts";
 import { type Cell, none, notMeasured, numberOf, type ReasonCell, value } from "./cell.ts";
 import type { GateResult, RunVerdict } from "./gates.ts";
 import type { RunLatency } from "./latency.ts";
@@ -54,6 +54,8 @@ export type Treatment = {
   readonly label: string;
   readonly topology: string;
   readonly driver: string;
+  /** Requests per second that were planned. */
+  readonly rateQps: number;
   readonly runs: { readonly planned: number; readonly valid: number; readonly warned: number };
   /** Median over valid runs, with least and greatest. */
   readonly metrics: Metrics;
@@ -91,7 +93,10 @@ export type Noise = {
 export type Comparison = {
   readonly treatments: readonly Treatment[];
   readonly losses: readonly Loss[];
+  /** Of the plan's baseline. */
   readonly noise: Noise;
+  /** Of further baselines by their label, where the plan has treatments of several rates. */
+  readonly furtherNoise?: Readonly<Record<string, Noise>>;
 };
 
 /** The figures of one run that are compared. */
@@ -117,19 +122,28 @@ export function metricsOf(latency: RunLatency, resources: RunResources): Metrics
 
 /** Compares all treatments of a plan; invalid runs take no part in any number. */
 export function compare(plan: Plan, runs: readonly JudgedRun[]): Comparison {
-  const compared = plan.treatments.filter(({ label }) => label !== plan.baseline);
+  const compared = plan.treatments.filter(({ label }) => !isBaseline(plan, label));
+  const further = plan.treatments
+    .map(({ label }) => label)
+    .filter((label) => isBaseline(plan, label) && label !== plan.baseline);
   return {
     treatments: plan.treatments.map((treatment) => summarise(plan, treatment, runs)),
-    losses: compared.map(({ label }) => lossOf(plan, label, runs)),
-    noise: noiseOf(plan, runs),
+    losses: compared.map((treatment) => lossOf(plan, treatment, runs)),
+    noise: noiseOf(plan, plan.baseline, runs),
+    ...(further.length > 0 && {
+      furtherNoise: Object.fromEntries(
+        further.map((label) => [label, noiseOf(plan, label, runs)] as const),
+      ),
+    }),
   };
 }
 
 function summarise(
   plan: Plan,
-  { label, topology, driver }: Plan["treatments"][number],
+  treatment: Plan["treatments"][number],
   runs: readonly JudgedRun[],
 ): Treatment {
+  const { label, topology, driver } = treatment;
   const own = runs.filter((run) => run.label === label);
   const used = own.filter(isMeasured);
   const missing = none(used.length === 0 ? whyNone(own) : "not measured");
@@ -144,8 +158,9 @@ function summarise(
     label,
     topology,
     driver,
+    rateQps: loadOf(plan, treatment).rateQps,
     runs: {
-      planned: plan.blocks * (label === plan.baseline ? 2 : 1),
+      planned: plan.blocks * (isBaseline(plan, label) ? 2 : 1),
       valid: used.length,
       warned: used.filter(({ verdict }) => verdict === "WARN").length,
     },
@@ -197,9 +212,14 @@ type Block = {
   readonly treatment: MeasuredRun;
 };
 
-function lossOf(plan: Plan, label: string, runs: readonly JudgedRun[]): Loss {
+function lossOf(
+  plan: Plan,
+  treatment: Plan["treatments"][number],
+  runs: readonly JudgedRun[],
+): Loss {
+  const { label } = treatment;
   const own = runs.filter((run) => run.label === label);
-  const { complete, dropped } = blocksOf(plan, label, runs);
+  const { complete, dropped } = blocksOf(plan.blocks, baselineOf(plan, treatment), label, runs);
   const ratio = (id: MetricId): RatioEstimate => {
     if (complete.length === 0) return { kind: "none", reason: whyNoBlock(own) };
     const pairs = pairsOf(complete, id);
@@ -236,18 +256,19 @@ function whyNoBlock(own: readonly JudgedRun[]): string {
 
 /** Blocks with both baselines and the treatment valid; the others with what they lack. */
 function blocksOf(
-  plan: Plan,
+  planned: number,
+  baseline: string,
   label: string,
   runs: readonly JudgedRun[],
 ): { complete: readonly Block[]; dropped: readonly DroppedBlock[] } {
   const complete: Block[] = [];
   const dropped: DroppedBlock[] = [];
-  for (let block = 1; block <= plan.blocks; block += 1) {
+  for (let block = 1; block <= planned; block += 1) {
     const find = (wanted: string, arm: "a" | "b"): MeasuredRun | undefined =>
       runs
         .filter(isMeasured)
         .find((run) => run.block === block && run.label === wanted && run.arm === arm);
-    const [a, b] = [find(plan.baseline, "a"), find(plan.baseline, "b")];
+    const [a, b] = [find(baseline, "a"), find(baseline, "b")];
     const treatment = find(label, "a");
     if (a === undefined || b === undefined) {
       dropped.push({ block, lacks: "two valid baseline runs" });
@@ -273,8 +294,8 @@ function pairsOf(blocks: readonly Block[], id: MetricId): readonly Pair[] | stri
   return pairs;
 }
 
-function noiseOf(plan: Plan, runs: readonly JudgedRun[]): Noise {
-  const { complete, dropped } = blocksOf(plan, plan.baseline, runs);
+function noiseOf(plan: Plan, baseline: string, runs: readonly JudgedRun[]): Noise {
+  const { complete, dropped } = blocksOf(plan.blocks, baseline, baseline, runs);
   const noise = (id: MetricId): RatioEstimate => {
     const pairs = pairsOf(complete, id);
     return typeof pairs === "string"

@@ -22,7 +22,7 @@ type Row = Partial<Record<(typeof header)[number], string | number>>;
 
 /** Renders all cells, RFC 4180; a cell without a number has its reason instead. */
 export function renderCsv({ comparison, runs, stamp }: Analysis): string {
-  const { treatments, losses, noise } = comparison;
+  const { treatments, losses, noise, furtherNoise } = comparison;
   const rows: Row[] = [
     ...treatments.flatMap(({ label, metrics, cpuPerRequestByKind, runs: { valid } }) => [
       ...metricIds.map((id) => cellRow("summary", label, id, metrics[id], valid)),
@@ -38,7 +38,9 @@ export function renderCsv({ comparison, runs, stamp }: Analysis): string {
       differenceRow(loss.label, "cores", "cores", loss.coresDifference),
       cellRow("loss", loss.label, "throughput", loss.throughput, 0),
     ]),
-    ...lossMetricIds.map((id) => ratioRow("noise", stamp.baseline, id, noise.ratios[id])),
+    ...Object.entries({ [stamp.baseline]: noise, ...furtherNoise }).flatMap(([label, { ratios }]) =>
+      lossMetricIds.map((id) => ratioRow("noise", label, id, ratios[id])),
+    ),
     ...runs.map(({ name, verdict, gates }) => ({
       table: "run",
       treatment: name,

@@ -2,7 +2,7 @@
  * Judges runs before any number of theirs is used: each gate compares a measured value with a
  * declared threshold. An invalid run is shown with its reason and never averaged.
  */
-import type { Plan } from "../contracts/plan.ts";
+import { loadOf, type Plan } from "../contracts/plan.ts";
 import type { RunDocument, RunRecord } from "../contracts/record.ts";
 import { type Cell, numberOf } from "./cell.ts";
 import type { RunLatency } from "./latency.ts";
@@ -56,10 +56,11 @@ const gates = {
     check(record.failure === undefined, record.failure ?? "to its end", "to its end"),
   plan: ({ record, plan }) => {
     const planned = plan.treatments.find(({ label }) => label === record.label);
+    const load = planned === undefined ? plan.load : loadOf(plan, planned);
     const differing = [
       ...differences(planned ?? {}, record.treatment, "treatment"),
-      ...differences(plan.load, record.load, "load"),
-      ...(record.loadPlan.rateQps === plan.load.rateQps ? [] : ["loadPlan.rateQps"]),
+      ...differences(load, record.load, "load"),
+      ...(record.loadPlan.rateQps === load.rateQps ? [] : ["loadPlan.rateQps"]),
       ...(record.loadPlan.driver === planned?.driver ? [] : ["loadPlan.driver"]),
       ...(record.loadPlan.arrival === planned?.arrival ? [] : ["loadPlan.arrival"]),
     ];

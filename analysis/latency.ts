@@ -37,6 +37,8 @@ export type RunLatency = {
   readonly overflow: number;
   /** Least lag, nanoseconds; negative if a request left before it was due. */
   readonly lagMinNs: number;
+  /** When offset 0 of the plan was due, nanoseconds since 1970. */
+  readonly startNs: string;
   /** True if the start was estimated from the rows, which cannot see a constant lateness. */
   readonly startEstimated: boolean;
   /** Answered requests; failed and unsent ones rank above all others. */
@@ -75,11 +77,9 @@ export async function measureLatency(source: LatencySource): Promise<RunLatency>
   const requests = { path: source.path, name: source.name, originNs, planned: loadPlan.planned };
   const startNs = estimated ? await estimateStart(requests, loadPlan) : 0;
   const { writeInterval } = source;
+  const beganNs = BigInt(originNs) + BigInt(startNs);
   const recorder = new IntervalRecorder(
-    writeInterval && {
-      startNs: BigInt(originNs) + BigInt(Math.round(startNs)),
-      write: writeInterval,
-    },
+    writeInterval && { startNs: beganNs, write: writeInterval },
   );
   const { intervalNs } = loadPlan;
   let overflow = 0;
@@ -109,6 +109,7 @@ export async function measureLatency(source: LatencySource): Promise<RunLatency>
       ...countsOf(totals, loadPlan.planned),
       overflow,
       lagMinNs: totals.rows === 0 ? 0 : lagMinNs,
+      startNs: String(beganNs),
       startEstimated: estimated,
       response: summarise(response, loadPlan.planned),
       service: summarise(service, loadPlan.planned),

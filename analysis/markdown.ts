@@ -19,7 +19,7 @@ export function renderMarkdown(analysis: Analysis): string {
   ].join("\n");
 }
 
-function renderTable({ title, columns, rows, notes }: Table): string {
+export function renderTable({ title, columns, rows, notes }: Table): string {
   const line = (cells: readonly string[]): string => `| ${cells.map(escape).join(" | ")} |`;
   const rule = columns.map(({ align }) => (align === "right" ? "---:" : "---"));
   return [
@@ -37,6 +37,6 @@ function renderList(lines: readonly string[]): string {
 }
 
 /** Text of records must not become markup or end a cell. */
-function escape(text: string): string {
+export function escape(text: string): string {
   return text.replace(/[\\`*_[\]<>|]/g, "\\$&").replaceAll("\n", " ");
 }

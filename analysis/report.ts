@@ -85,7 +85,11 @@ async function judge(
   const broken = record.schema === "ztbench/failed-run/1" || !run.files.includes(requestsFile);
   if (broken) return { ...identity, verdict: "INVALID", gates: judgeBrokenRun(record) };
   const latency = await latencyOf(bundle, run, record, options);
-  const resources = measureResources(record, latency, await samplesOf(bundle, run, record));
+  const resources = measureResources(
+    record,
+    latency,
+    await samplesOf(bundle, run, latency.startNs),
+  );
   const reference = referenceOf(record, references);
   const gates = judgeRun({ record, plan: bundle.plan, latency, resources, reference });
   return { ...identity, verdict: verdictOf(gates), gates, latency, resources };
@@ -120,8 +124,7 @@ async function latencyOf(
   return latency;
 }
 
-async function samplesOf(bundle: Bundle, run: BundleRun, record: RunRecord): Promise<HostSamples> {
-  const originNs = record.loadPlan.startNs ?? record.measuredFromNs;
+async function samplesOf(bundle: Bundle, run: BundleRun, originNs: string): Promise<HostSamples> {
   const hosts = new Map<string, readonly Sample[]>();
   for (const file of run.files) {
     const host = /^samples\/([^/]+)\.txt$/.exec(file)?.[1];

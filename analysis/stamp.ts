@@ -1,6 +1,6 @@
 /** What must stand beside every number: on what it was measured, with which versions, how often. */
 import type { Manifest } from "../contracts/manifest.ts";
-import type { Plan } from "../contracts/plan.ts";
+import { loadOf, type Plan } from "../contracts/plan.ts";
 
 /** Programs that are measured or measure, with the version the articles used. */
 const articleVersions: Readonly<Record<string, string>> = {
@@ -25,7 +25,10 @@ export type Stamp = {
   readonly arrivals: readonly string[];
   readonly scheduling: "rr" | "other";
   readonly blocks: number;
+  /** Of treatments without a rate of their own. */
   readonly rateQps: number;
+  /** All rates, ascending, where treatments differ in it. */
+  readonly ratesQps?: readonly number[];
   readonly warmupSeconds: number;
   readonly durationSeconds: number;
   readonly connections: number;
@@ -41,6 +44,7 @@ export type Stamp = {
 /** Everything of plan and manifest that a table carries. */
 export function stampOf(plan: Plan, manifest: Manifest): Stamp {
   const { testbed } = manifest;
+  const rates = [...new Set(plan.treatments.map((t) => loadOf(plan, t).rateQps))];
   return {
     plan: plan.name,
     purpose: plan.purpose,
@@ -55,6 +59,7 @@ export function stampOf(plan: Plan, manifest: Manifest): Stamp {
     scheduling: testbed.scheduling,
     blocks: plan.blocks,
     rateQps: plan.load.rateQps,
+    ...(rates.length > 1 && { ratesQps: rates.sort((a, b) => a - b) }),
     warmupSeconds: plan.load.warmupSeconds,
     durationSeconds: plan.load.durationSeconds,
     connections: plan.load.connections,

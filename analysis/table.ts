@@ -53,12 +53,20 @@ const metricTitles: Readonly<Record<LossMetricId, string>> = {
   cpuPerRequest: "CPU",
 };
 
-function lossTable({ losses, noise }: Comparison, stamp: Stamp): Table {
+function lossTable(comparison: Comparison, stamp: Stamp): Table {
+  const { losses, noise, furtherNoise = {} } = comparison;
   const notes = new Footnotes();
+  const several = stamp.ratesQps !== undefined;
+  const noises: readonly [string, Noise][] = [
+    [several ? `A/A ${stamp.baseline}` : "A/A", noise],
+    ...Object.entries(furtherNoise).map(([label, n]): [string, Noise] => [`A/A ${label}`, n]),
+  ];
   const rows = losses.flatMap((loss) => lossRows(loss, notes));
   return {
     title:
-      `Cost against ${stamp.baseline} at ${stamp.rateQps} requests/s ` +
+      (several
+        ? "Cost against the baseline of the same rate "
+        : `Cost against ${stamp.baseline} at ${stamp.rateQps} requests/s `) +
       `(95 % interval over ${stamp.blocks} paired ${stamp.blocks === 1 ? "block" : "blocks"})`,
     columns: [
       left("treatment"),
@@ -69,13 +77,15 @@ function lossTable({ losses, noise }: Comparison, stamp: Stamp): Table {
       right("shows"),
       right("blocks"),
     ],
-    rows: [...rows, ...noiseRows(noise, notes)],
+    rows: [...rows, ...noises.flatMap(([label, n]) => noiseRows(label, n, notes))],
     notes: [
       ...notes.lines(),
       `equivalent: the interval lies within ±${(stamp.equivalenceMargin * 100).toFixed(0)} %; ` +
         "shows: the least loss these blocks would find",
       "A/A: second run of the baseline against the first, what noise alone does",
-      ...droppedNotes(losses, noise),
+      ...biasNotes(noise),
+      ...droppedNotes([...losses, ...noises.map(([label, { blocks }]) => ({ label, blocks }))]),
+      ...(stamp.ratesQps ?? []).map((rate) => rateNote(rate, comparison.treatments)),
     ],
   };
 }
@@ -115,9 +125,15 @@ function lossRows(loss: Loss, notes: Footnotes): string[][] {
   }
 }
 
-function noiseRows({ ratios, blocks }: Noise, notes: Footnotes): string[][] {
+/** Labels are never parsed, so the rate of each is told. */
+function rateNote(rateQps: number, treatments: readonly Treatment[]): string {
+  const labels = treatments.filter((t) => t.rateQps === rateQps).map(({ label }) => label);
+  return `${rateQps}/s: ${labels.join(", ")}`;
+}
+
+function noiseRows(label: string, { ratios, blocks }: Noise, notes: Footnotes): string[][] {
   return lossMetricIds.map((id, index) => [
-    index === 0 ? "A/A" : "",
+    index === 0 ? label : "",
     metricTitles[id],
     formatRatio(ratios[id], notes),
     "",
@@ -135,8 +151,20 @@ function blocksOf({ complete, dropped }: Blocks): string {
   return `${complete}/${complete + dropped.length}`;
 }
 
-function droppedNotes(losses: readonly Loss[], noise: Noise): string[] {
-  return [...losses, { label: "A/A", blocks: noise.blocks }].flatMap(({ label, blocks }) => {
+/** Noise has no side; an interval beside 1 means that order or drift moved the results. */
+function biasNotes({ ratios }: Noise): string[] {
+  const biased = lossMetricIds.filter((id) => {
+    const ratio = ratios[id];
+    return ratio.kind === "estimate" && (ratio.low > 1 || ratio.high < 1);
+  });
+  const titles = biased.map((id) => metricTitles[id]).join(", ");
+  return biased.length === 0
+    ? []
+    : [`warning: A/A differs from 1 for ${titles}: order or drift biased this campaign`];
+}
+
+function droppedNotes(all: readonly { label: string; blocks: Blocks }[]): string[] {
+  return all.flatMap(({ label, blocks }) => {
     const missing = [...new Set(blocks.dropped.map(({ lacks }) => lacks))];
     return missing.map((lacks) => {
       const numbers = blocks.dropped.filter((d) => d.lacks === lacks).map(({ block }) => block);
@@ -217,13 +245,14 @@ export function judgementsOf(analysis: Analysis): readonly string[] {
 
 /** What the numbers were measured on and with. */
 export function stampLines(stamp: Stamp): readonly string[] {
+  const rates = stamp.ratesQps?.join(", ") ?? String(stamp.rateQps);
   const commit = `${stamp.commit.slice(0, 12)}${stamp.dirty ? " with local changes" : ""}`;
   return [
     `${stamp.date}, testbed ${stamp.testbed} (${stamp.testbedClass}), ` +
       `scheduling ${stamp.scheduling}, commit ${commit}`,
     `version set ${stamp.versionSet}: ${stamp.versions.join(", ") || "no program is recorded"}`,
     `driver ${stamp.drivers.join(", ")}, arrival ${stamp.arrivals.join(", ")}, ` +
-      `${stamp.rateQps}/s for ${stamp.durationSeconds} s after ${stamp.warmupSeconds} s warm-up, ` +
+      `${rates}/s for ${stamp.durationSeconds} s after ${stamp.warmupSeconds} s warm-up, ` +
       `${stamp.connections} connections`,
     `${stamp.blocks} blocks in seeded random order (seed ${stamp.seed}), ` +
       `plan sha256 ${stamp.planSha256.slice(0, 12)}`,

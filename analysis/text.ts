@@ -22,7 +22,7 @@ export function renderText(analysis: Analysis): string {
   return `${blocks.map((lines) => lines.flatMap(wrap).join("\n")).join("\n\n")}\n`;
 }
 
-function layOut({ title, columns, rows, notes }: Table): string[] {
+export function layOut({ title, columns, rows, notes }: Table): string[] {
   const cells = [columns.map((column) => column.title), ...rows].map(([label = "", ...rest]) => [
     label.length > labelMax ? `${label.slice(0, labelMax - 1)}…` : label,
     ...rest,
@@ -41,7 +41,7 @@ function layOut({ title, columns, rows, notes }: Table): string[] {
 }
 
 /** Breaks a line that is too long at spaces; what follows is indented. */
-function wrap(line: string): string[] {
+export function wrap(line: string): string[] {
   const lines: string[] = [];
   let rest = line;
   while (rest.length > columnsMax) {

@@ -12,7 +12,7 @@ import {
 } from "../../../analysis/gates.ts";
 import type { RunLatency, SeriesSummary } from "../../../analysis/latency.ts";
 import type { RunResources, UnitUse } from "../../../analysis/resources.ts";
-import { planOf, recordOf } from "../../support/bundle.ts";
+import { planOf, recordOf, startNs } from "../../support/bundle.ts";
 
 function series(p99Ns: number): SeriesSummary {
   const cell = value(p99Ns, "ns");
@@ -45,6 +45,7 @@ function goodInput(testbedClass: "lab" | "metal" = "lab"): GateInput {
     errors: {},
     overflow: 0,
     lagMinNs: 1000,
+    startNs: String(startNs),
     startEstimated: false,
     response: series(500_000),
     service: series(450_000),
