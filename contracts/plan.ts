@@ -8,6 +8,8 @@ const label = z
 
 export const drivers = ["vegeta", "vegeta-paced"] as const;
 
+const rateQps = z.int("must be a whole number").positive("must be greater than 0").max(100_000);
+
 /** One thing to measure. Its label names rows and directories and is never parsed. */
 export const treatmentSchema = z
   .strictObject({
@@ -17,6 +19,10 @@ export const treatmentSchema = z
     parameters: z.record(z.string(), z.union([z.string(), z.number()])).default({}),
     driver: z.enum(drivers).default("vegeta-paced"),
     arrival: z.enum(["uniform", "poisson"]).default("uniform"),
+    /** Requests per second of this treatment, where it is not that of `load`. */
+    rateQps: rateQps.optional(),
+    /** Label of the treatment it is compared with, where it is not the plan's baseline. */
+    baseline: label.optional(),
   })
   .superRefine((treatment, context) => {
     if (treatment.driver === "vegeta" && treatment.arrival !== "uniform") {
@@ -31,8 +37,8 @@ export type Treatment = z.infer<typeof treatmentSchema>;
 
 export const loadSchema = z
   .strictObject({
-    /** Requests per second, the same for every treatment. */
-    rateQps: z.int("must be a whole number").positive("must be greater than 0").max(100_000),
+    /** Requests per second of every treatment that has no rate of its own. */
+    rateQps,
     warmupSeconds: z.number().positive("must be greater than 0").max(3600),
     durationSeconds: z.number().positive("must be greater than 0").max(3600),
     timeoutSeconds: z.number().positive("must be greater than 0").max(60).default(5),
@@ -60,6 +66,23 @@ export const loadSchema = z
   });
 export type LoadSettings = z.infer<typeof loadSchema>;
 
+const cpus = z.int().positive().max(4096);
+
+/** What the testbed must have, so that the plan's figures mean what they say. */
+export const minimumSchema = z.strictObject({
+  /** CPUs of the client's load set. */
+  loadCpus: cpus.optional(),
+  /** CPUs of the proxy set, on every host. */
+  proxyCpus: cpus.optional(),
+  /** CPUs of the server's service set; their number becomes GOMAXPROCS of the service. */
+  serviceCpus: cpus.optional(),
+  /** A plan for testbeds that have less, as a path in the repository. */
+  otherwise: z.string().min(1).optional(),
+});
+export type Minimum = z.infer<typeof minimumSchema>;
+
+type Complain = (path: (string | number)[], message: string) => void;
+
 export const planSchema = z
   .strictObject({
     schema: z.literal("ztbench/plan/1"),
@@ -70,30 +93,75 @@ export const planSchema = z
     blocks: z.int().min(1).max(100),
     /** Label of the treatment that the others are compared with; it runs twice in each block. */
     baseline: label,
+    minimum: minimumSchema.optional(),
     treatments: z.array(treatmentSchema).min(1),
     load: loadSchema,
     /** Smallest ratio that matters, e.g. 0.05; used for "equivalent". */
     equivalenceMargin: z.number().gt(0).lt(1),
   })
   .superRefine((plan, context) => {
+    const complain: Complain = (path, message) => {
+      context.addIssue({ code: "custom", path, message });
+    };
     const seen = new Map<string, number>();
     plan.treatments.forEach((treatment, index) => {
       const first = seen.get(treatment.label);
       if (first === undefined) seen.set(treatment.label, index);
       else {
-        context.addIssue({
-          code: "custom",
-          path: ["treatments", index, "label"],
-          message: `label is already used by treatments[${first}]`,
-        });
+        complain(["treatments", index, "label"], `label is already used by treatments[${first}]`);
       }
     });
+    const labels = [...seen.keys()].join(", ");
     if (!seen.has(plan.baseline)) {
-      context.addIssue({
-        code: "custom",
-        path: ["baseline"],
-        message: `must be the label of a treatment (${[...seen.keys()].join(", ")})`,
-      });
+      complain(["baseline"], `must be the label of a treatment (${labels})`);
     }
+    plan.treatments.forEach((_, index) => {
+      checkBaseline(plan, index, complain);
+    });
   });
 export type Plan = z.infer<typeof planSchema>;
+
+type Compared = Pick<Plan, "baseline" | "treatments" | "load">;
+
+/** Load settings of a treatment: those of the plan, at its own rate if it has one. */
+export function loadOf(plan: Pick<Plan, "load">, treatment: Treatment): LoadSettings {
+  return { ...plan.load, rateQps: treatment.rateQps ?? plan.load.rateQps };
+}
+
+/** Label of the treatment that this one is compared with; a baseline's is its own. */
+export function baselineOf(plan: Compared, treatment: Treatment): string {
+  return isBaseline(plan, treatment.label)
+    ? treatment.label
+    : (treatment.baseline ?? plan.baseline);
+}
+
+/** Whether others are compared with it, so that it runs twice in each block. */
+export function isBaseline(plan: Compared, label: string): boolean {
+  return plan.baseline === label || plan.treatments.some(({ baseline }) => baseline === label);
+}
+
+/** Loss is defined at equal offered rate only, and against something that was measured twice. */
+function checkBaseline(plan: Compared, index: number, complain: Complain): void {
+  const treatment = plan.treatments[index];
+  if (treatment === undefined) return;
+  const path = ["treatments", index, "baseline"];
+  const label = baselineOf(plan, treatment);
+  if (label === treatment.label) {
+    if (treatment.baseline !== undefined) {
+      complain(path, `must be absent, ${label} is a baseline itself`);
+    }
+    return;
+  }
+  const found = plan.treatments.find((other) => other.label === label);
+  if (found === undefined) {
+    if (treatment.baseline !== undefined) {
+      const labels = plan.treatments.map((other) => other.label).join(", ");
+      complain(path, `must be the label of a treatment (${labels})`);
+    }
+    return;
+  }
+  const [own, other] = [loadOf(plan, treatment).rateQps, loadOf(plan, found).rateQps];
+  if (own !== other) {
+    complain(path, `must name a treatment of the same rate (${own}/s), ${label} has ${other}/s`);
+  }
+}
