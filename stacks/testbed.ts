@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import * as pulumi from "@pulumi/pulumi";
 import { parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
@@ -64,16 +65,28 @@ export type DeployedTestbed = {
 /**
  * The testbed whose hosts are prepared, from the outputs of the hosts stack.
  *
- * @throws Failure `testbed` if the hosts are not up
+ * @throws Failure `testbed` if the hosts are not up, or not as the configured document says by now
  */
 export async function deployedTestbed(): Promise<DeployedTestbed> {
+  const configured = configuredTestbed();
   const outputs = await readOutputs();
   const testbed = testbedSchema.safeParse(outputs["testbed"]);
   if (!testbed.success) {
     throw notUp(
-      outputs["testbed"] === undefined ? "the stack has no outputs" : "its outputs are of old",
+      outputs["testbed"] === undefined
+        ? "the stack has no outputs"
+        : "its outputs are those of another version",
       testbed.error,
     );
+  }
+  if (testbed.data.instance !== configured.instance) {
+    throw notUp(
+      `they were prepared in boot ${testbed.data.instance ?? "none"} of the lab, ` +
+        `this is ${configured.instance ?? "none"}`,
+    );
+  }
+  if (!isDeepStrictEqual(testbed.data, configured)) {
+    throw notUp("they were prepared for the testbed document as it was before");
   }
   return { testbed: testbed.data, facts: outputs["facts"] as DeployedTestbed["facts"] };
 }
@@ -90,8 +103,8 @@ async function readOutputs(): Promise<Record<string, unknown>> {
   }
 }
 
-function notUp(problem: string, cause: unknown): Failure {
-  return new Failure("testbed", `hosts: not up, ${problem}, needed is stack hosts`, {
+function notUp(problem: string, cause?: unknown): Failure {
+  return new Failure("testbed", `hosts: not up, ${problem}`, {
     cause,
     hint: "pulumi up -s hosts",
   });

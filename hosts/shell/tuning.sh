@@ -42,7 +42,7 @@ store_journal() {
     printf 'journal\tztbench/tuning/1\n'
     printf 'boot\t%s\n' "${journal_head[boot]:-$(boot_id)}"
     printf 'namespace\t%s\n' "$(namespace_id)"
-    printf 'knob\t%s\n' "$@"
+    [ "$#" = 0 ] || printf 'knob\t%s\n' "$@"
   } | store "$journal"
 }
 
