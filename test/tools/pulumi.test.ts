@@ -4,6 +4,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "n
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { $ } from "zx";
 import { readToolsManifest } from "../../tools/manifest.ts";
 import { pulumiEnvironment, toolSearchPath } from "../../tools/paths.ts";
@@ -12,6 +13,25 @@ import { type SshServer, startSshServer } from "./sshd.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const token = "correct-horse-battery-staple";
+
+/** Polls until `look` finds something, which it returns. */
+async function eventually<T>(what: string, look: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + 30_000;
+  while (Date.now() < deadline) {
+    const found = await look();
+    if (found) return found;
+    await pause(20);
+  }
+  return assert.fail(`not within 30 s: ${what}`);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 suite("installed Pulumi tool chain", { timeout: 240_000 }, () => {
   let scratch = "";
@@ -114,6 +134,21 @@ suite("installed Pulumi tool chain", { timeout: 240_000 }, () => {
     assert.equal(run.exitCode, 1);
     assert.match(said, /broken on purpose/);
     assert.doesNotMatch(said, /program failed/, "the language host must not report it again");
+  });
+
+  test("ends a remote command on its host when it is interrupted", async () => {
+    await set("endless", "true");
+    const pidFile = path.join(scratch, "endless");
+    const running = pulumi("up", "--yes", "--skip-preview", "--stack", "proof");
+    const pid = await eventually("the command starts", async () =>
+      Number(await readFile(pidFile, "utf8").catch(() => "")),
+    );
+    process.kill(running.pid ?? assert.fail("no process"), "SIGINT");
+    const run = await running;
+    assert.notEqual(run.exitCode, 0);
+    await eventually("the command is gone", () => Promise.resolve(!isAlive(pid)));
+    await succeed("config", "rm", "endless", "--stack", "proof");
+    await up(); // neither a lock nor a pending operation is left
   });
 
   test("destroys both commands", async () => {

@@ -19,17 +19,19 @@ const here = new local.Command("here", {
   addPreviousOutputInEnv: false,
 });
 
+const connection = {
+  host: "127.0.0.1",
+  port: config.requireNumber("port"),
+  user: config.require("user"),
+  privateKey: pulumi.secret(readFileSync(config.require("keyFile"), "utf8")),
+  hostKey: config.require("hostKey"),
+  dialErrorLimit: 3,
+};
+
 const there = new remote.Command(
   "there",
   {
-    connection: {
-      host: "127.0.0.1",
-      port: config.requireNumber("port"),
-      user: config.require("user"),
-      privateKey: pulumi.secret(readFileSync(config.require("keyFile"), "utf8")),
-      hostKey: config.require("hostKey"),
-      dialErrorLimit: 3,
-    },
+    connection,
     create: `cat; echo made ${generation} >> ${directory}/there`,
     delete: `echo gone >> ${directory}/there`,
     stdin: config.requireSecret("token"),
@@ -38,6 +40,11 @@ const there = new remote.Command(
   },
   { dependsOn: here, deleteBeforeReplace: true },
 );
+
+if (config.getBoolean("endless") === true) {
+  const create = `echo $$ > ${directory}/endless; sleep 600`;
+  new remote.Command("endless", { connection, create });
+}
 
 export const said = here.stdout;
 export const secretly = there.stdout;
