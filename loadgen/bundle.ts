@@ -1,4 +1,4 @@
-/** The bundle of one campaign: a directory that grows run by run and is whole after each of them. */
+/** The bundle of a campaign: a directory that grows run by run and is whole after each of them. */
 import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../contracts/failure.ts";
@@ -69,8 +69,8 @@ export class Bundle {
     if (manifest.planSha256 !== planSha256) {
       throw new Failure(
         "comparison",
-        `bundle ${directory}: made from another plan, sha256 ${manifest.planSha256} in the bundle, ` +
-          `${planSha256} now`,
+        `bundle ${directory}: made from another plan, ` +
+          `sha256 ${manifest.planSha256} in the bundle, ${planSha256} now`,
         { hint: `resume with the plan in ${join(directory, "plan.yaml")}, or start a new bundle` },
       );
     }
@@ -98,7 +98,7 @@ export class Bundle {
     return directory;
   }
 
-  /** Hashes the files of a run, writes its record, and makes all of it part of the bundle at once. */
+  /** Hashes the files of a run, writes its record, and makes all of it part of the bundle. */
   async finishRun(run: PlannedRun, draft: Draft): Promise<void> {
     const name = runDirectory(run);
     const partial = join(this.directory, "runs", partialPrefix + name);

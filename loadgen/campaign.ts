@@ -45,8 +45,28 @@ export async function runCampaignOver(
   transport: Transport,
   options: CampaignOptions,
 ): Promise<CampaignResult> {
-  const { hooks, signal } = options;
-  await hooks.lease.take(signal);
+  const { lease } = options.hooks;
+  await lease.take(options.signal);
+  const release = () => lease.release(AbortSignal.timeout(cleanupSeconds * 1000));
+  let result: CampaignResult;
+  try {
+    result = await executePlan(transport, options);
+  } catch (error) {
+    await release().catch((problem: unknown) => {
+      // The first error matters more, but a lease that is left must be known.
+      const text = `lease: not released, ${problem instanceof Error ? problem.message : "unknown"}`;
+      options.progress({ kind: "notice", text });
+    });
+    throw error;
+  }
+  await release();
+  return result;
+}
+
+async function executePlan(
+  transport: Transport,
+  options: CampaignOptions,
+): Promise<CampaignResult> {
   let bundle: Bundle | undefined;
   try {
     await sweepHosts(transport, options);
@@ -57,10 +77,8 @@ export async function runCampaignOver(
     const failed = attempts.filter((attempt) => attempt.failed).length;
     return { bundleDir: directory, runs: attempts.length, failed };
   } catch (error) {
-    if (signal.aborted) throw interruption(bundle, error);
+    if (options.signal.aborted) throw interruption(bundle, error);
     throw error;
-  } finally {
-    await hooks.lease.release(AbortSignal.timeout(cleanupSeconds * 1000));
   }
 }
 

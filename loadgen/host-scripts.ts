@@ -55,7 +55,7 @@ export function startScript(
   return {
     title: "start of the sampler",
     text: [
-      `install -d -m 0755 ${["samples", "units", "proxies"].map((d) => `${directory}/out/${d}`).join(" ")}`,
+      `install -d -m 0755 ${directory}/out/{samples,units,proxies}`,
       `install -d -m 0700 ${directory}/private`,
       ...stateLines(key, host, deployment, "before"),
       `${line(sampler)} || { cat ${directory}/sampler.log >&2; exit 1; }`,
@@ -165,7 +165,9 @@ export function sweepScript(): RemoteScript {
   };
 }
 
+/** Units of systemd; those of a cluster are no business of the host's service manager. */
 function unitsOn(host: Host, deployment: Deployment): string[] {
+  if (deployment.runtime !== "native") return [];
   return deployment.units.filter((unit) => unit.host === host.name).map((unit) => unit.name);
 }
 
@@ -177,7 +179,7 @@ function stateLines(
   when: "before" | "after",
 ): string[] {
   const units = unitsOn(host, deployment);
-  if (units.length === 0 || deployment.runtime !== "native") return [];
+  if (units.length === 0) return [];
   const properties = "Id,ActiveState,SubState,MainPID,NRestarts,InvocationID";
   const file = `${runDirectoryOn(key)}/out/units/${host.name}-${when}.txt`;
   return [`systemctl show -p ${properties} -- ${line(units)} >${file}`];

@@ -12,7 +12,7 @@ const explanations: readonly Explanation[] = [
   {
     pattern: /host key verification failed|host identification has changed|no matching host key/i,
     problem: () => "its key is not the pinned one",
-    hint: "find out why before anything else; hostKey in the testbed document must be the host's own",
+    hint: "find out why first; hostKey in the testbed document must be the key of the host itself",
   },
   {
     pattern: /permission denied|too many authentication failures|no such identity/i,
@@ -21,7 +21,7 @@ const explanations: readonly Explanation[] = [
   },
   {
     pattern:
-      /connection (timed out|refused|reset|closed)|no route to host|network is unreachable|timed out|could not resolve|not responding|broken pipe/i,
+      /timed out|refused|reset|closed|no route|unreachable|not resolve|not responding|broken pipe/i,
     problem: (host) => `no answer from ${host.managementAddress} port ${host.managementPort}`,
     hint: "check that the host is up (for a lab: ./ztbench lab status)",
   },

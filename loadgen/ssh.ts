@@ -128,10 +128,15 @@ async function spawn(
     // Ctrl-C reaches ztbench alone, which then ends things on the hosts in order.
     detached: true,
   });
+  // Without its first part's exit code a pipe would blame tar for a host that is gone.
   const ended =
     unpackInto === undefined
       ? await shell`ssh -F ${config} ${host.name} ${command}`
-      : await shell`ssh -F ${config} ${host.name} ${command} | tar -x --no-same-owner -C ${unpackInto}`;
+      : await shell`ssh -F ${config} ${host.name} ${command} |
+          tar -x --no-same-owner -C ${unpackInto} || {
+            codes=("\${PIPESTATUS[@]}")
+            exit "$((codes[0] ? codes[0] : codes[1]))"
+          }`;
   if (isAborted(signal)) throw interrupted(host);
   // 124 is `timeout`'s word for a script that was ended by the host.
   if (deadline.aborted || ended.exitCode === 124) throw late(host, script);

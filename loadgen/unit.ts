@@ -1,4 +1,4 @@
-/** Transient systemd units of the load side on the hosts: how they are named, pinned and started. */
+/** Transient systemd units of the load side: how they are named, pinned and started; pure. */
 
 /** All units of the load side carry it, so that what a killed campaign left is found again. */
 export const unitPrefixes = ["ztbench-load-", "ztbench-sample-"] as const;

@@ -5,7 +5,7 @@ import type { LoadSettings, Treatment } from "../contracts/plan.ts";
 /** Where the installer puts our programs on every host. */
 export const binaryDirectory = "/var/lib/ztbench/bin";
 
-/** Files of one run on the host that sends load; targets may hold tokens, so root alone reads it. */
+/** Files of a run on the host that sends; targets may hold tokens, so root alone reads them. */
 export type LoadFiles = {
   readonly targets: string;
   /** vegeta's records of warm-up and measured load together. */
@@ -87,7 +87,7 @@ function cliCommand({ load, entry, files, cpuCount }: Attack): string[] {
     ...["-targets", files.targets, "-format", "http", "-output", files.records],
     ...["-rate", `${load.rateQps}/1s`, "-duration", goSeconds(attackSeconds(load))],
     ...["-timeout", goSeconds(load.timeoutSeconds), "-max-body", "0"],
-    // -1 each: follow no redirect but count it as an answer; ask no resolver, entries are addresses.
+    // -1: a redirect is an answer and not followed; no cache of names, since entries are addresses.
     ...["-redirects", "-1", "-dns-ttl", "-1s"],
     ...["-workers", String(load.workers), "-max-workers", String(load.maxWorkers)],
     ...["-connections", String(load.connections), "-max-connections", String(load.connections)],

@@ -38,9 +38,9 @@ before(async () => {
   transport = await openTransport(testbed);
   scratch = await mkdtemp(join(tmpdir(), "ztbench-test-"));
   for (const { name } of testbed.hosts) {
-    await $({
-      quiet: true,
-    })`tar -C ${hostBin} -c ${programs} | ssh -F ${lab.paths.sshConfig} ${name} ${`install -d ${binaryDirectory} && tar -x -C ${binaryDirectory}`}`;
+    const unpack = `install -d ${binaryDirectory} && tar -x -C ${binaryDirectory}`;
+    const shell = $({ quiet: true, timeout: "60s" });
+    await shell`tar -C ${hostBin} -c ${programs} | ssh -F ${lab.paths.sshConfig} ${name} ${unpack}`;
   }
 });
 
@@ -133,7 +133,9 @@ function describeEcho(): Deployment {
 
 const deployer: Deployer = {
   async deploy(_treatment, _load, signal) {
-    const start = `systemd-run --quiet --collect --unit=${unit} --service-type=notify ${binaryDirectory}/ztecho -listen 0.0.0.0:8080`;
+    const start =
+      `systemd-run --quiet --collect --unit=${unit} --service-type=notify ` +
+      `${binaryDirectory}/ztecho -listen 0.0.0.0:8080`;
     const script = { title: "start of the echo", text: start, timeoutSeconds: 20 };
     await runChecked(transport, "server", script, signal);
     return describeEcho();
@@ -239,7 +241,7 @@ function checkBounds(record: RunRecord, lines: readonly string[]): void {
   assert.ok(seconds > 1.9 && seconds < 2.5, `rows span ${seconds} s`);
 }
 
-test("keeps what was measured when interrupted in the second run, and goes on from there", async () => {
+test("keeps what was measured when interrupted, and goes on from there", async () => {
   const bundleDir = join(scratch, "interrupted");
   const stop = new AbortController();
   const progress = (event: CampaignEvent) => {
@@ -303,7 +305,7 @@ test("keeps a run whose service died with its reason, and tries it once more", a
   );
 });
 
-test("names a host that does not answer, and one whose key is another, within seconds", async () => {
+test("names within seconds a host that does not answer, or has another key", async () => {
   const [client] = testbed.hosts;
   assert.ok(client);
   const script = { title: "test", text: "true", timeoutSeconds: 10 };

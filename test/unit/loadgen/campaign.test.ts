@@ -216,7 +216,7 @@ test("names exit code and last words of a load driver that failed", async () => 
   );
 });
 
-test("stops after more than three failures in a row, everything destroyed and released", async () => {
+test("stops after more than three failures in a row, all destroyed and released", async () => {
   const played = await play({
     plan: { ...examplePlan(["baseline", "jwt"]), blocks: 4 },
     deploy: () => {
