@@ -189,7 +189,9 @@ function middle(cells: readonly Cell[], missing: ReasonCell): Cell {
   if (absent !== undefined || first.kind === "none") return absent ?? first;
   const numbers = cells.map((cell) => numberOf(cell) ?? Number.NaN);
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
-  return value(median(numbers), first.unit, { low, high, kind: "range" });
+  // One run has no spread to show.
+  const range = numbers.length > 1 ? ({ low, high, kind: "range" } as const) : undefined;
+  return value(median(numbers), first.unit, range);
 }
 
 type MeasuredRun = JudgedRun & Required<Pick<JudgedRun, "latency" | "resources">>;

@@ -95,13 +95,26 @@ export function measureResources(
   };
 }
 
-/** Whether the kernels count interrupt time apart; if not, it lies in the units' own CPU time. */
+/** Where the time of interrupts is: apart, or in the units' own CPU time, as the kernels say. */
 export function describeSoftirq(facts: Manifest["facts"]): string {
-  const text = Object.values(facts).flatMap((host) => Object.values(host));
-  const apart = text.some((fact) => fact.includes("CONFIG_IRQ_TIME_ACCOUNTING=y"));
-  return apart
-    ? "interrupt time is accounted apart and not in these figures"
-    : "interrupt time is charged to tasks (no CONFIG_IRQ_TIME_ACCOUNTING seen)";
+  const kernels = new Set(
+    Object.values(facts).map((host) => {
+      const text = Object.values(host).join("\n");
+      const option = /^(# )?CONFIG_IRQ_TIME_ACCOUNTING(?:=y| is not set)$/m.exec(text);
+      if (option === null) return "unknown";
+      return option[1] === undefined ? "apart" : "tasks";
+    }),
+  );
+  const [only = "unknown", ...others] = kernels;
+  if (others.length > 0) return "hosts differ in where they charge interrupt time: do not compare";
+  switch (only) {
+    case "apart":
+      return "interrupt time is counted apart and not in these figures";
+    case "tasks":
+      return "interrupt time is charged to tasks and so in these figures";
+    case "unknown":
+      return "the kernel does not tell where interrupt time is charged";
+  }
 }
 
 /** Number of CPUs in a kernel list such as `0-3,8`; undefined for an empty one. */

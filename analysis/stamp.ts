@@ -21,6 +21,8 @@ export type Stamp = {
   readonly versionSet: string;
   /** Versions really used, with the articles' where they differ. */
   readonly versions: readonly string[];
+  /** Programs of our own that ran in place of upstream's, which was not exercised. */
+  readonly standIns: readonly string[];
   readonly drivers: readonly string[];
   readonly arrivals: readonly string[];
   readonly scheduling: "rr" | "other";
@@ -54,6 +56,9 @@ export function stampOf(plan: Plan, manifest: Manifest): Stamp {
     baseline: plan.baseline,
     versionSet: manifest.versionSet,
     versions: manifest.programs.filter(({ name }) => name in articleVersions).map(describe),
+    standIns: manifest.programs
+      .filter(({ provenance }) => provenance.startsWith("stand-in"))
+      .map(({ name }) => name),
     drivers: [...new Set(plan.treatments.map(({ driver }) => driver))],
     arrivals: [...new Set(plan.treatments.map(({ arrival }) => arrival))],
     scheduling: testbed.scheduling,

@@ -231,11 +231,17 @@ function manifestOf(plan: Plan, planText: string, order: Manifest["order"]): Man
     programs: [
       { name: "envoy", version: "1.36.2", sha256: "0".repeat(64), provenance: "PyPI wheel" },
       { name: "vegeta", version: "12.11.0", sha256: "1".repeat(64), provenance: "go module" },
+      {
+        name: "pulumi-resource-command",
+        version: "1.2.1",
+        sha256: "2".repeat(64),
+        provenance: "stand-in: own code",
+      },
     ],
     commit: "0123456789abcdef0123456789abcdef01234567",
     dirty: false,
     testbed: { name: "synthetic", class: "lab", scheduling: "rr" },
-    facts: {},
+    facts: { server: { irq: "# CONFIG_IRQ_TIME_ACCOUNTING is not set" } },
     order,
     warnings: [],
   };

@@ -101,8 +101,13 @@ test("CPU lists are counted, and an empty one is none", () => {
   assert.deepEqual(["0", "0-3", "0-3,8,10-11", ""].map(countCpus), [1, 4, 7, undefined]);
 });
 
-test("interrupt time is said to be charged to tasks unless the kernel tells otherwise", () => {
-  assert.match(describeSoftirq({}), /charged to tasks/);
-  const facts = { server: { config: "CONFIG_X=y\nCONFIG_IRQ_TIME_ACCOUNTING=y\n" } };
-  assert.match(describeSoftirq(facts), /accounted apart/);
+test("where interrupt time is charged is what the kernels say", () => {
+  const have = "CONFIG_HAVE_IRQ_TIME_ACCOUNTING=y";
+  const on = { irq: `${have}\nCONFIG_IRQ_TIME_ACCOUNTING=y` };
+  const off = { irq: `# CONFIG_IRQ_TIME_ACCOUNTING is not set\n${have}` };
+  assert.match(describeSoftirq({ a: on, b: on }), /counted apart/);
+  assert.match(describeSoftirq({ a: off }), /charged to tasks/);
+  assert.match(describeSoftirq({ a: on, b: off }), /hosts differ/);
+  assert.match(describeSoftirq({ a: { irq: have } }), /does not tell/);
+  assert.match(describeSoftirq({}), /does not tell/);
 });
