@@ -26,8 +26,12 @@ hosts: tools ## raise the lab and prepare its hosts
 lab: hosts ## raise the lab, measure the topologies, print the table, write the report
 	@./ztbench campaign $(PLAN)
 
-test: tools ## run all tests
-	@npm run --silent test
+test: node_modules/.installed ## run all tests
+	@node --import tsx tools/install.ts --with-tests
+	npm run --silent typecheck
+	npm run --silent lint
+	npm run --silent format:check
+	npm run --silent test
 
 test-full: test ## the same, and what only the longest builds need (nothing yet)
 

@@ -1,4 +1,4 @@
-/** The deployment document: what load needs to know of a deployed topology. Never holds a secret. */
+/** The deployment document: what load must know of a deployed topology. Never holds a secret. */
 import { z } from "zod";
 
 export const httpVersionSchema = z.enum(["1.1", "2"]);
