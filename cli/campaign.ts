@@ -88,9 +88,7 @@ async function prepare(
     warnings: [
       ...(testbed.scheduling === "rr"
         ? []
-        : [
-            "SCHED_RR is not in use: tails hold scheduling delay, do not compare with runs under it",
-          ]),
+        : ["SCHED_RR is not in use: tails hold scheduling delay"]),
       ...(testbed.class === "lab" ? ["all hosts share the CPUs of one machine (lab)"] : []),
     ],
     progress: progressTo(io.say),

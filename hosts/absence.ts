@@ -9,7 +9,7 @@ const looks = [
   `for d in /run/ztbench/*; do [ -n "$(ls -A "$d" 2>/dev/null)" ] && echo "directory $d"; done`,
   `for u in /run/systemd/system/ztbench-*; do [ -e "$u" ] && echo "unit file $u"; done`,
   `systemctl list-units --all --plain --no-legend 'ztbench-*' | awk '{print "unit " $1}'`,
-  `if command -v nft >/dev/null; then nft list tables | awk '/ ztbench/ {print "packet filter " $0}'; fi`,
+  `! command -v nft >/dev/null || nft list tables | awk '/ ztbench/ {print "filter " $0}'`,
   `for l in /var/lib/ztbench/lease/topology; do [ -e "$l" ] && echo "lease $l"; done`,
   "true",
 ];

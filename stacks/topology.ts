@@ -1,4 +1,4 @@
-/** The program of every topology stack: lease, payload of each host, and the proof that it answers. */
+/** The program of every topology stack: lease, payload of each host, proof that it answers. */
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import type { Deployment } from "../contracts/deployment.ts";

@@ -1,4 +1,4 @@
-/** The packet filter that lets only the right hosts reach a port, as an nftables table of our own. */
+/** The packet filter that lets only the right hosts reach a port: an nftables table of our own. */
 
 export type PortGuard = {
   readonly port: number;

@@ -1,4 +1,4 @@
-/** What each kind of node needs on its host in the native runtime: unit, files, directories. Pure. */
+/** What each kind of node needs on its host in the native runtime: unit, files, directories. */
 import type { Unit } from "../contracts/deployment.ts";
 import { type CpuLayout, type Host, hostOf, type Testbed } from "../contracts/testbed.ts";
 import { threadsOf } from "../hosts/cpus.ts";
