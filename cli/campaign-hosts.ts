@@ -36,7 +36,9 @@ export function hooksFor(testbed: Testbed, token: string): CampaignHooks {
   const lease = (action: "take" | "release") => async (signal: AbortSignal) => {
     const text = (host: Host) => renderCampaignLease(host, token, action);
     const script = (host: Host) => ({ title: `${action} the lease`, text: text(host) });
-    await onAllHosts(testbed, script, signal);
+    // Given back in the reverse order, so that whoever waits for the first host finds all free.
+    const hosts = action === "take" ? testbed.hosts : testbed.hosts.toReversed();
+    await onAllHosts({ ...testbed, hosts }, script, signal);
   };
   return {
     async readback(signal) {
