@@ -254,8 +254,8 @@ export function stampLines(stamp: Stamp): readonly string[] {
     `driver ${stamp.drivers.join(", ")}, arrival ${stamp.arrivals.join(", ")}, ` +
       `${rates}/s for ${stamp.durationSeconds} s after ${stamp.warmupSeconds} s warm-up, ` +
       `${stamp.connections} connections`,
-    `${stamp.blocks} ${stamp.blocks === 1 ? "block" : "blocks"} in seeded random order (seed ${stamp.seed}), ` +
-      `plan sha256 ${stamp.planSha256.slice(0, 12)}`,
+    `${stamp.blocks} ${stamp.blocks === 1 ? "block" : "blocks"} in seeded random order ` +
+      `(seed ${stamp.seed}), plan sha256 ${stamp.planSha256.slice(0, 12)}`,
     ...(stamp.standIns.length === 0
       ? []
       : [`stand-ins (upstream: not exercised here): ${stamp.standIns.join(", ")}`]),
