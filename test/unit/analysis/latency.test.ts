@@ -152,7 +152,7 @@ test("the estimate is blind to a lateness that all requests share", async () => 
   assert.equal(numberOf(lag.maxNs), 0);
 });
 
-test("a request that seems to leave early counts as on time, and the least lag is kept", async () => {
+test("a request that seems to leave early counts as on time, its lag is kept", async () => {
   const rows = uniform(20_000, 1_000_000, (seq) =>
     seq === 5 ? { sentNs: 5_000_000 - 3_000_000 } : {},
   );

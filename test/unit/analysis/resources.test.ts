@@ -85,7 +85,8 @@ test("growth needs readings over half of the window and a counter that never fal
 });
 
 test("blocks keep their source, time and lines", () => {
-  const text = `### ${startNs + 5n} file /proc/stat\ncpu 1 2\n ### no head\n### ${startNs} unit a absent\n`;
+  const first = `### ${startNs + 5n} file /proc/stat\ncpu 1 2\n ### no head\n`;
+  const text = `${first}### ${startNs} unit a absent\n`;
   assert.deepEqual(parse(text), [
     { atNs: 5, source: "file /proc/stat", content: "cpu 1 2\n ### no head", line: 1 },
     { atNs: 0, source: "unit a absent", content: "", line: 4 },
