@@ -29,7 +29,7 @@ export async function checkBundle(directory: string): Promise<Checked> {
   }
   refuse(problems);
   const runs: { run: number; attempt: Attempt }[] = [];
-  for (const name of (await readdir(join(directory, "runs"))).sort()) {
+  for (const name of (await readdir(join(directory, "runs")).catch(() => [])).sort()) {
     runs.push(await checkRun(directory, name, sums, problems));
   }
   refuse(problems);

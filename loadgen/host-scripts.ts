@@ -139,10 +139,7 @@ export function clearScript(key: RunKey): RemoteScript {
   const units = [loadUnitName(key.token, key.run), sampleUnitName(key.token, key.run)];
   return {
     title: "clearing of a run",
-    text: [
-      ...units.map((unit) => `systemctl stop ${unit} 2>/dev/null || true`),
-      `rm -rf ${runDirectoryOn(key)}`,
-    ].join("\n"),
+    text: [...units.map(stopLine), `rm -rf ${runDirectoryOn(key)}`].join("\n"),
     timeoutSeconds: 20,
   };
 }
@@ -155,7 +152,7 @@ export function sweepScript(): RemoteScript {
     text: [
       `units=$(systemctl list-units --all --plain --no-legend ${patterns} | cut -d' ' -f1)`,
       "for unit in $units; do",
-      '  systemctl stop "$unit" 2>/dev/null || true',
+      `  ${stopLine('"$unit"')}`,
       '  systemctl reset-failed "$unit" 2>/dev/null || true',
       '  echo "$unit"',
       "done",
@@ -163,6 +160,12 @@ export function sweepScript(): RemoteScript {
     ].join("\n"),
     timeoutSeconds: 30,
   };
+}
+
+/** Stopping what is not there is an error to systemctl and none to us; what stays is one. */
+function stopLine(unit: string): string {
+  const complaint = `{ echo ${unit} does not stop >&2; exit 1; }`;
+  return `systemctl stop ${unit} 2>/dev/null || ! systemctl is-active --quiet ${unit} || ${complaint}`;
 }
 
 /** Units of systemd; those of a cluster are no business of the host's service manager. */

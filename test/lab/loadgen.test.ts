@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { $ } from "zx";
 import { openBundle } from "../../analysis/bundle.ts";
+import { analyse } from "../../analysis/report.ts";
 import type { Deployment } from "../../contracts/deployment.ts";
 import { Failure } from "../../contracts/failure.ts";
 import { type Plan, planSchema } from "../../contracts/plan.ts";
@@ -226,6 +227,14 @@ test("measures both drivers and leaves a bundle that analysis can open", async (
       `${name}: overhead ${overhead.toFixed(2)} s, load phases ${load.toFixed(2)} of 3 s`,
     );
   }
+  const { runs } = await analyse(bundleDir);
+  assert.deepEqual(
+    runs.map(({ resources }) => [
+      resources?.cpuPerRequest.kind,
+      resources?.generatorCpuPerRequest.kind,
+    ]),
+    runs.map(() => ["value", "value"]),
+  );
   assert.deepEqual(await traces(), []);
   assert.equal(events.filter(({ kind }) => kind === "finished").length, 3);
 });

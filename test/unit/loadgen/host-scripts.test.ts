@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+import { loadSchema, treatmentSchema } from "../../../contracts/plan.ts";
+import {
+  clearScript,
+  collectScript,
+  loadFiles,
+  loadScript,
+  scrapeScript,
+  startScript,
+  sweepScript,
+} from "../../../loadgen/host-scripts.ts";
+import { probeScript } from "../../../loadgen/probes.ts";
+import type { RemoteScript } from "../../../loadgen/ssh.ts";
+import { exampleDeployment, exampleTestbed } from "./example.ts";
+
+const key = { token: "00c0ffee", run: 7 };
+const [client, gateway, server] = exampleTestbed().hosts;
+assert.ok(client && gateway && server);
+
+const example = exampleDeployment();
+const deployment = exampleDeployment({
+  entry: { ...example.entry, headers: { "X-Note": "it's $HOME `here`" } },
+  admin: [{ unit: "ztbench-gateway.service", host: "gateway", url: "http://127.0.0.1:9901/" }],
+});
+const attack = {
+  treatment: treatmentSchema.parse({ label: "a", topology: "a" }),
+  load: loadSchema.parse({ rateQps: 10, warmupSeconds: 1, durationSeconds: 2, connections: 1 }),
+  entry: deployment.entry,
+  files: loadFiles(key),
+  cpuCount: 1,
+  seed: 1,
+};
+
+const scripts: Readonly<Record<string, RemoteScript | undefined>> = {
+  start: startScript(key, server, deployment, 1),
+  scrape: scrapeScript(key, gateway, deployment),
+  load: loadScript(key, client, attack, true),
+  collect: collectScript(key, gateway, deployment),
+  clear: clearScript(key),
+  sweep: sweepScript(),
+  probe: probeScript(deployment.probes, "before"),
+};
+
+for (const [name, script] of Object.entries(scripts)) {
+  test(`renders a ${name} script that bash can read`, () => {
+    assert.ok(script);
+    execFileSync("bash", ["-n"], { input: script.text });
+  });
+}
+
+test("samples the units of a host, and the generator only where it runs", () => {
+  const unitsIn = ({ text }: RemoteScript) =>
+    [...text.matchAll(/-unit (\S+)/g)].map(([, unit]) => unit);
+  assert.deepEqual(unitsIn(startScript(key, server, deployment, 1)), ["ztbench-service.service"]);
+  assert.deepEqual(unitsIn(startScript(key, client, deployment, 1)), [
+    "ztbench-load-00c0ffee-7.service",
+  ]);
+  assert.deepEqual(unitsIn(startScript(key, gateway, deployment, 1)), []);
+});
+
+test("leaves the units of a cluster to the cluster", () => {
+  const pods = exampleDeployment({ runtime: "k3s" });
+  const { text } = startScript(key, server, pods, 1);
+  assert.doesNotMatch(text, /systemctl show|-unit /);
+});
+
+test("asks a proxy before and after the load, and a host without one not at all", () => {
+  const lines = (text: string) => text.split("\n").filter((line) => line.includes("-once"));
+  const base = "http://127.0.0.1:9901";
+  const command = (when: string) =>
+    `/var/lib/ztbench/bin/ztsample -once -scrape stats=${base}/stats ` +
+    `-scrape server_info=${base}/server_info -scrape certs=${base}/certs ` +
+    `-out /run/ztbench/run/00c0ffee-7/out/proxies/ztbench-gateway.service-${when}.txt`;
+  assert.deepEqual(lines(scripts["scrape"]?.text ?? ""), [command("before")]);
+  assert.deepEqual(lines(scripts["collect"]?.text ?? ""), [command("after")]);
+  assert.equal(scrapeScript(key, server, deployment), undefined);
+});
+
+test("keeps targets out of what is fetched, and removes them whatever happens", () => {
+  assert.equal(attack.files.targets, "/run/ztbench/run/00c0ffee-7/private/targets");
+  const [first] = (scripts["load"]?.text ?? "").split("\n");
+  assert.equal(first, "trap 'rm -rf /run/ztbench/run/00c0ffee-7/private' EXIT");
+  assert.match(scripts["collect"]?.text ?? "", /tar -C \/run\/ztbench\/run\/00c0ffee-7\/out /);
+});
