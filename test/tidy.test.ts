@@ -16,14 +16,15 @@ const floors: Record<string, readonly string[]> = {
   loadgen: ["contracts"],
   analysis: ["contracts"],
   cli: ["contracts", "hosts", "topologies", "loadgen", "analysis", "tools", "stacks"],
-  bench: ["contracts", "hosts", "topologies", "loadgen", "analysis", "tools"],
+  bench: ["contracts", "hosts", "topologies", "loadgen", "analysis", "tools", "cli"],
 };
 
 /** Files that may do more than compute, by what they import. */
 const effects: Record<string, RegExp> = {
   "@pulumi/": /^(stacks\/|hosts\/(runner|programs)\.ts$)/,
   zx: /^(cli|loadgen|tools|hosts\/lab|bench)\//,
-  "node:fs": /^(cli|loadgen|tools|analysis|hosts\/lab|stacks|bench)\/|^hosts\/(runner|shell|programs)\.ts$/,
+  "node:fs":
+    /^(cli|loadgen|tools|analysis|hosts\/lab|stacks|bench)\/|^hosts\/(runner|shell|programs)\.ts$/,
   "node:child_process": /^(bench\/|tools\/lock\.ts$|hosts\/lab\/(lock|boot)\.ts$)/,
 };
 
