@@ -164,8 +164,8 @@ export function sweepScript(): RemoteScript {
 
 /** Stopping what is not there is an error to systemctl and none to us; what stays is one. */
 function stopLine(unit: string): string {
-  const complaint = `{ echo ${unit} does not stop >&2; exit 1; }`;
-  return `systemctl stop ${unit} 2>/dev/null || ! systemctl is-active --quiet ${unit} || ${complaint}`;
+  const stopped = `systemctl stop ${unit} 2>/dev/null || ! systemctl is-active --quiet ${unit}`;
+  return `${stopped} || { echo ${unit} does not stop >&2; exit 1; }`;
 }
 
 /** Units of systemd; those of a cluster are no business of the host's service manager. */
