@@ -6,6 +6,7 @@ import { type Placement, placePrograms } from "./checkout.ts";
 import { forgetRefusal, upstreamPlugin } from "./command-plugin.ts";
 import { installPackages, missingPackages } from "./debian.ts";
 import type { PackagePurpose } from "./debian-packages.ts";
+import { istioRecipes } from "./istio.ts";
 import { renderListing } from "./listing.ts";
 import type { ToolsManifest } from "./manifest.ts";
 import { toolPaths } from "./paths.ts";
@@ -79,6 +80,8 @@ async function compile(installer: Installer): Promise<readonly Placement[]> {
     await vegetaRecipe(root, go),
     ...(await serviceRecipes(root, go)),
     ...(await pulumiRecipes(root, go)),
+    // Last, since it takes longest: whatever fails before is then known early.
+    ...(await istioRecipes(root, go)),
   ];
   const placements: Placement[] = [];
   for (const recipe of recipes) placements.push(await obtained(installer, recipe));
@@ -157,6 +160,7 @@ export async function list(installer: Installer, options: Options): Promise<stri
     await standInRecipe(root, go),
     await vegetaRecipe(root, go),
     envoyRecipe(platform),
+    ...(await istioRecipes(root, go)),
     ...(await serviceRecipes(root, go)),
   ];
   const rows = await Promise.all(

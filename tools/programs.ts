@@ -24,7 +24,7 @@ export type Recipe = {
 };
 
 const inBin = (name: string) => `bin/${name}`;
-const forHosts = (name: string) => `host-bin/${name}`;
+export const forHosts = (name: string) => `host-bin/${name}`;
 
 /** The Pulumi CLI and its language host, which must lie beside it. */
 export async function pulumiRecipes(root: string, go: GoToolchain): Promise<readonly Recipe[]> {
@@ -142,7 +142,7 @@ export async function serviceRecipes(root: string, go: GoToolchain): Promise<rea
   );
 }
 
-function identity(
+export function identity(
   { name, version }: { readonly name: string; readonly version: string },
   author: InstalledProgram["author"],
 ) {

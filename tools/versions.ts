@@ -168,7 +168,7 @@ const mesh = {
     version: "0.0.0-20260827124520-eed52ebb66ad",
     sets: lab,
     why: "mesh with mutual TLS; the 1.31 development build of that day",
-    origin: later("istio.io/istio"),
+    origin: { how: "go module", module: "istio.io/istio", directory: "tools/go/istio" },
   },
   "envoy-era": {
     name: "envoy",

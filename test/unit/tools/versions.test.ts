@@ -8,7 +8,9 @@ import { versions, versionTable } from "../../../tools/versions.ts";
 const root = path.resolve(import.meta.dirname, "../../..");
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 
-const goModules = ["service", "tools/go/pulumi", "tools/go/vegeta"];
+const goModules = ["service", "tools/go/istio", "tools/go/pulumi", "tools/go/vegeta"];
+
+const built = [versions.pulumi, versions.vegeta, versions.istio];
 
 /** `module version` of what a go.mod requires, without the v. */
 const requirements = (directory: string, isWanted: (line: string) => boolean) =>
@@ -24,14 +26,14 @@ test("package.json pins exactly the npm versions of the table", () => {
 });
 
 test("go.mod files require the program versions of the table", () => {
-  for (const { origin, version } of [versions.pulumi, versions.vegeta]) {
+  for (const { origin, version } of built) {
     const found = requirements(origin.directory, (line) => line.includes(`${origin.module} v`));
     assert.deepEqual(found, [`${origin.module} ${version}`]);
   }
 });
 
 test("every direct requirement of a go.mod is in the table, and nothing else", () => {
-  const programs = [versions.pulumi, versions.vegeta].map((e) => `${e.origin.module} ${e.version}`);
+  const programs = built.map((e) => `${e.origin.module} ${e.version}`);
   for (const directory of goModules) {
     const direct = requirements(directory, (line) => !line.endsWith("// indirect"));
     const listed = versionTable
