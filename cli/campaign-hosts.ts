@@ -5,7 +5,7 @@ import { parseFacts, renderFacts } from "../hosts/facts.ts";
 import { renderCampaignLease } from "../hosts/lease.ts";
 import { parseReadback, renderVerify } from "../hosts/tuning.ts";
 import type { CampaignHooks, Deployer } from "../loadgen/options.ts";
-import { openTransport, type RemoteScript, runChecked } from "../loadgen/ssh.ts";
+import { type RemoteScript, runChecked, type Transport } from "../loadgen/ssh.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
 import { deployTopology, destroyTopology } from "./deployer.ts";
 import type { Workspace } from "./workspace.ts";
@@ -13,32 +13,37 @@ import type { Workspace } from "./workspace.ts";
 const timeoutSeconds = 60;
 
 /** Deploys by the Pulumi engine, under the campaign's lease. */
-export function deployerFor(workspace: Workspace, testbed: Testbed, token: string): Deployer {
+export function deployerFor(
+  transport: Transport,
+  workspace: Workspace,
+  testbed: Testbed,
+  token: string,
+): Deployer {
   return {
-    deploy(treatment, load) {
+    deploy(treatment, load, signal) {
       const { parameters } = topologyNamed(treatment.topology);
       // The size of the body is the load's business and the service's doing.
       const given = parameters.includes("bodyBytes") ? { bodyBytes: load.bodyBytes } : {};
       const all = { ...given, ...treatment.parameters };
-      return deployTopology(workspace, treatment.topology, all, token);
+      return deployTopology(workspace, treatment.topology, all, { campaign: token, signal });
     },
     destroy: (topology) => destroyTopology(workspace, topology),
     async proveAbsent(_topology, signal) {
       const script = (host: Host) => ({ title: "proof of absence", text: renderAbsence(host) });
-      const printed = await onAllHosts(testbed, script, signal);
+      const printed = await onAllHosts(transport, testbed, script, signal);
       for (const [host, text] of printed) checkAbsence(host, text);
     },
   };
 }
 
-/** Readings and the lease, each by one login to every host. */
-export function hooksFor(testbed: Testbed, token: string): CampaignHooks {
+/** Readings and the lease, each by one script on every host. */
+export function hooksFor(transport: Transport, testbed: Testbed, token: string): CampaignHooks {
   const lease = (action: "take" | "release") => async (signal: AbortSignal) => {
     const text = (host: Host) => renderCampaignLease(host, token, action);
     const script = (host: Host) => ({ title: `${action} the lease`, text: text(host) });
     // Given back in the reverse order, so that whoever waits for the first host finds all free.
     const hosts = action === "take" ? testbed.hosts : testbed.hosts.toReversed();
-    await onAllHosts({ ...testbed, hosts }, script, signal);
+    await onAllHosts(transport, { ...testbed, hosts }, script, signal);
   };
   return {
     async readback(signal) {
@@ -46,14 +51,15 @@ export function hooksFor(testbed: Testbed, token: string): CampaignHooks {
         title: "tuning readback",
         text: renderVerify(testbed, host),
       });
-      const printed = await onAllHosts(testbed, script, signal);
+      const printed = await onAllHosts(transport, testbed, script, signal);
       return byName(printed, (text) =>
         Object.fromEntries(parseReadback(text).map((knob) => [knob.id, spell(knob)])),
       );
     },
     async facts(signal) {
       const script = (host: Host) => ({ title: "facts", text: renderFacts(host) });
-      return byName(await onAllHosts(testbed, script, signal), (text) => ({ ...parseFacts(text) }));
+      const printed = await onAllHosts(transport, testbed, script, signal);
+      return byName(printed, (text) => ({ ...parseFacts(text) }));
     },
     lease: { take: lease("take"), release: lease("release") },
   };
@@ -67,21 +73,17 @@ function byName<T>(printed: readonly (readonly [Host, string])[], read: (text: s
   return Object.fromEntries(printed.map(([host, text]) => [host.name, read(text)]));
 }
 
-/** In the testbed's order for what must be taken in order; a few logins are quick enough. */
+/** In the testbed's order, for what must be taken in order; it takes a few milliseconds a host. */
 async function onAllHosts(
+  transport: Transport,
   testbed: Testbed,
   script: (host: Host) => Pick<RemoteScript, "title" | "text">,
   signal: AbortSignal,
 ): Promise<(readonly [Host, string])[]> {
-  const transport = await openTransport(testbed);
-  try {
-    const printed: (readonly [Host, string])[] = [];
-    for (const host of testbed.hosts) {
-      const full = { ...script(host), timeoutSeconds };
-      printed.push([host, await runChecked(transport, host.name, full, signal)]);
-    }
-    return printed;
-  } finally {
-    await transport.close();
+  const printed: (readonly [Host, string])[] = [];
+  for (const host of testbed.hosts) {
+    const full = { ...script(host), timeoutSeconds };
+    printed.push([host, await runChecked(transport, host.name, full, signal)]);
   }
+  return printed;
 }

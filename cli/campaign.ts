@@ -7,8 +7,10 @@ import { renderText } from "../analysis/text.ts";
 import { parseDocument } from "../contracts/document.ts";
 import { exitCodes, Failure } from "../contracts/failure.ts";
 import { type Plan, planSchema } from "../contracts/plan.ts";
-import { runCampaign } from "../loadgen/campaign.ts";
+import { type CampaignResult, runCampaignOver } from "../loadgen/campaign.ts";
+import { requireFeasible } from "../loadgen/feasibility.ts";
 import type { CampaignOptions } from "../loadgen/options.ts";
+import { openTransport } from "../loadgen/ssh.ts";
 import { readToolsManifest } from "../tools/manifest.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
 import { readCommit } from "./commit.ts";
@@ -40,8 +42,7 @@ export const campaign: Verb = {
     for (const treatment of plan.treatments) topologyNamed(treatment.topology);
     const resume = values.resume === true;
     const bundleDir = path.resolve(values.bundle ?? chooseBundle(plan, resume));
-    const prepared = await prepare(plan, planText, bundleDir, resume, io);
-    const result = await runCampaign(prepared);
+    const result = await measure(plan, planText, bundleDir, resume, io);
     const analysis = await report(result.bundleDir);
     io.print(values.json === true ? JSON.stringify(analysis) : renderText(analysis));
     io.say(`results: ${path.relative(root, result.bundleDir)} (tables in tables/)`);
@@ -51,15 +52,16 @@ export const campaign: Verb = {
   },
 };
 
-async function prepare(
+async function measure(
   plan: Plan,
   planText: string,
   bundleDir: string,
   resume: boolean,
   io: Io,
-): Promise<CampaignOptions> {
+): Promise<CampaignResult> {
   const workspace = currentWorkspace();
   const testbed = readTestbed(testbedFileOf(workspace));
+  const unfit = requireFeasible(plan, testbed);
   const stacks = await listStacks(workspace);
   if ((stacks.get("hosts") ?? 0) === 0) {
     throw new Failure("testbed", `testbed ${testbed.name}: hosts are not prepared`, {
@@ -69,14 +71,15 @@ async function prepare(
   const tools = await readToolsManifest(root);
   // The same over a resumption, so that it takes back the hosts it left.
   const token = `${hostname()}:${path.basename(bundleDir)}`;
-  return {
+  const transport = await openTransport(testbed);
+  const options: CampaignOptions = {
     plan,
     planText,
     testbed,
     bundleDir,
     resume,
-    deployer: deployerFor(workspace, testbed, token),
-    hooks: hooksFor(testbed, token),
+    deployer: deployerFor(transport, workspace, testbed, token),
+    hooks: hooksFor(transport, testbed, token),
     programs: tools.programs.map(({ name, version, sha256, author, provenance }) => ({
       name,
       version,
@@ -86,6 +89,7 @@ async function prepare(
     commit: await readCommit(),
     versionSet: tools.set,
     warnings: [
+      ...unfit,
       ...(testbed.scheduling === "rr"
         ? []
         : ["SCHED_RR is not in use: tails hold scheduling delay"]),
@@ -94,6 +98,11 @@ async function prepare(
     progress: progressTo(io.say),
     signal: io.signal,
   };
+  try {
+    return await runCampaignOver(transport, options);
+  } finally {
+    await transport.close();
+  }
 }
 
 /** A new directory for a new campaign; for a resumption the newest one of the plan. */

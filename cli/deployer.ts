@@ -49,18 +49,19 @@ export function parseEvents(text: string): EngineEvents {
  * Deploys a topology on fresh processes.
  *
  * @param parameters topology parameters of this run; the stack's own config is left as it is
- * @param campaign token of the campaign that holds the hosts
+ * @param run token of the campaign that holds the hosts, and the signal that gives up
  * @throws Failure `testbed` with what the engine and the hosts said
  */
 export async function deployTopology(
   workspace: Workspace,
   topology: string,
   parameters: Readonly<Record<string, string | number>>,
-  campaign: string,
+  run: { readonly campaign: string; readonly signal: AbortSignal },
 ): Promise<Deployment> {
   const config = scratchConfig(workspace, topology, parameters);
   const args = ["up", "-s", topology, "--yes", "--skip-preview", "--json", "--config-file", config];
-  const result = await callEngine(workspace, args, { ZTBENCH_CAMPAIGN: campaign });
+  const environment = { ZTBENCH_CAMPAIGN: run.campaign };
+  const result = await callEngine(workspace, args, { environment, signal: run.signal });
   const events = parseEvents(result.stdout);
   if (result.exitCode !== 0) throw failure(`${topology}: not deployed`, result, events);
   return deploymentSchema.parse(events.outputs["deployment"]);

@@ -22,16 +22,22 @@ export type EngineResult = {
   readonly stderr: string;
 };
 
+export type CallOptions = {
+  /** Beside the engine's own environment. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Makes the engine stop in order, as Ctrl-C does. */
+  readonly signal?: AbortSignal;
+};
+
 /**
  * Runs `pulumi` with arguments and waits for it.
  *
- * @param extra environment beside the engine's own
  * @throws Failure `testbed` if the engine is not installed
  */
 export async function callEngine(
   workspace: Workspace,
   args: readonly string[],
-  extra: Readonly<Record<string, string>> = {},
+  options: CallOptions = {},
 ): Promise<EngineResult> {
   const { pulumi } = toolPaths(root);
   if (!existsSync(pulumi)) {
@@ -51,11 +57,15 @@ export async function callEngine(
     env: {
       ...ambient,
       ...engineEnvironment(workspace),
-      ...extra,
+      ...options.environment,
       PATH: toolSearchPath(root, process.env["PATH"]),
     },
   });
-  const done = await shell`${pulumi} ${args} --non-interactive`;
+  const running = shell`${pulumi} ${args} --non-interactive`;
+  const stop = () => void running.kill("SIGINT");
+  options.signal?.addEventListener("abort", stop, { once: true });
+  const done = await running;
+  options.signal?.removeEventListener("abort", stop);
   return { exitCode: done.exitCode ?? 1, stdout: done.stdout, stderr: done.stderr };
 }
 

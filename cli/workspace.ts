@@ -15,6 +15,7 @@ import { parseDocument as parseYaml } from "yaml";
 import { parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
 import { type Testbed, testbedSchema } from "../contracts/testbed.ts";
+import { resolveIdentities } from "../hosts/identity.ts";
 
 export const root = path.resolve(import.meta.dirname, "..");
 
@@ -96,7 +97,7 @@ export function labTestbedFile(testbedName: string): string {
  * @throws Failure `document`
  */
 export function readTestbed(file: string): Testbed {
-  return parseDocument(testbedSchema, readText(file), file);
+  return resolveIdentities(parseDocument(testbedSchema, readText(file), file), file);
 }
 
 /**

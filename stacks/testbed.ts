@@ -1,6 +1,5 @@
 /** Where a Pulumi program gets its testbed from: the document, or what the hosts stack put out. */
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as pulumi from "@pulumi/pulumi";
@@ -8,6 +7,7 @@ import { parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
 import { type Testbed, testbedSchema } from "../contracts/testbed.ts";
 import type { Facts } from "../hosts/facts.ts";
+import { resolveIdentities } from "../hosts/identity.ts";
 
 /** The stack that prepares the hosts, as other stacks name it. */
 const hostsStack = "organization/ztbench/hosts";
@@ -32,11 +32,7 @@ export function configuredTestbed(): Testbed {
   }
   const file = path.resolve(root, named);
   const testbed = parseDocument(testbedSchema, readDocument(file), named);
-  const hosts = testbed.hosts.map((host) => ({
-    ...host,
-    identityFile: resolveFrom(path.dirname(file), host.identityFile),
-  }));
-  return { ...testbed, hosts };
+  return resolveIdentities(testbed, file);
 }
 
 function readDocument(file: string): string {
@@ -48,12 +44,6 @@ function readDocument(file: string): string {
       hint: "name a testbed document that exists, e.g. a copy of testbeds/rack.example.yaml",
     });
   }
-}
-
-function resolveFrom(directory: string, file: string): string {
-  return file.startsWith("~/")
-    ? path.join(homedir(), file.slice(2))
-    : path.resolve(directory, file);
 }
 
 export type DeployedTestbed = {
