@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { stringify } from "yaml";
 import type { Deployment } from "../../contracts/deployment.ts";
 import type { Manifest } from "../../contracts/manifest.ts";
-import type { Plan } from "../../contracts/plan.ts";
+import { isBaseline, loadOf, type Plan } from "../../contracts/plan.ts";
 import type { RunRecord } from "../../contracts/record.ts";
 
 export type Row = {
@@ -38,6 +38,8 @@ export type BundleOptions = {
   readonly labels?: readonly string[];
   readonly rateQps?: number;
   readonly durationSeconds?: number;
+  /** Changes the plan before anything is made of it. */
+  readonly editPlan?: (plan: Plan) => Plan;
   readonly content: (shape: RunShape, plan: Plan) => RunContent;
 };
 
@@ -75,6 +77,11 @@ export function steadyRows(
 }
 
 export function planOf(options: Omit<BundleOptions, "content">): Plan {
+  const plan = plainPlan(options);
+  return options.editPlan?.(plan) ?? plan;
+}
+
+function plainPlan(options: Omit<BundleOptions, "content">): Plan {
   return {
     schema: "ztbench/plan/1",
     name: "synthetic",
@@ -147,7 +154,8 @@ function deploymentOf(label: string): Deployment {
 export function recordOf(plan: Plan, shape: RunShape, run: number, position: number): RunRecord {
   const treatment = plan.treatments.find(({ label }) => label === shape.label);
   if (treatment === undefined) throw new Error(`no treatment ${shape.label}`);
-  const { rateQps, durationSeconds } = plan.load;
+  const load = loadOf(plan, treatment);
+  const { rateQps, durationSeconds } = load;
   const results = {
     schema: "ztbench/probe-results/1" as const,
     results: [
@@ -165,13 +173,13 @@ export function recordOf(plan: Plan, shape: RunShape, run: number, position: num
     position,
     ...shape,
     treatment,
-    load: plan.load,
+    load,
     deployment: deploymentOf(shape.label),
     generator: { unit: `ztbench-load-test-${run}.service`, host: "client", cpus: "0" },
     loadPlan: {
       schema: "ztbench/load-plan/1",
-      driver: "vegeta-paced",
-      arrival: "uniform",
+      driver: treatment.driver,
+      arrival: treatment.arrival,
       rateQps,
       intervalNs: Math.floor(1e9 / rateQps),
       planned: rateQps * durationSeconds,
@@ -247,13 +255,14 @@ function manifestOf(plan: Plan, planText: string, order: Manifest["order"]): Man
   };
 }
 
-/** The order of a synthetic campaign: baseline a, the others, baseline b, in each block. */
+/** The order of a synthetic campaign: baselines a, the others, baselines b, in each block. */
 export function orderOf(plan: Plan): Manifest["order"] {
-  const others = plan.treatments.filter(({ label }) => label !== plan.baseline);
+  const labels = plan.treatments.map(({ label }) => label);
+  const baselines = labels.filter((label) => isBaseline(plan, label));
+  const others = labels.filter((label) => !isBaseline(plan, label));
   const cells = [
-    { label: plan.baseline, arm: "a" as const },
-    ...others.map(({ label }) => ({ label, arm: "a" as const })),
-    { label: plan.baseline, arm: "b" as const },
+    ...[...baselines, ...others].map((label) => ({ label, arm: "a" as const })),
+    ...baselines.map((label) => ({ label, arm: "b" as const })),
   ];
   return Array.from({ length: plan.blocks }, (_, block) =>
     cells.map((cell, index) => ({
@@ -277,22 +286,17 @@ export async function makeBundle(options: BundleOptions): Promise<string> {
   for (const { run, position, block, label, arm } of order) {
     const content = options.content({ block, label, arm }, plan);
     const record = recordOf(plan, { block, label, arm }, run, position);
-    await writeRun(directory, plan, content, content.edit?.(record) ?? record);
+    await writeRun(directory, content, content.edit?.(record) ?? record);
   }
   await sealBundle(directory);
   return directory;
 }
 
-async function writeRun(
-  directory: string,
-  plan: Plan,
-  content: RunContent,
-  record: RunRecord,
-): Promise<void> {
+async function writeRun(directory: string, content: RunContent, record: RunRecord): Promise<void> {
   const { run, block, label, arm } = record;
   const name = `${String(run).padStart(3, "0")}-b${block}-${label}-${arm}`;
   const home = path.join(directory, "runs", name);
-  const { durationSeconds, rateQps } = plan.load;
+  const { durationSeconds, rateQps } = record.load;
   await mkdir(path.join(home, "samples"), { recursive: true });
   await writeFile(path.join(home, "record.json"), JSON.stringify(record, null, 2));
   await writeFile(path.join(home, "requests.csv.gz"), renderRows(content.rows));
