@@ -134,7 +134,7 @@ function renderUnits(units: readonly PayloadUnit[]): string[] {
     "umask 022",
     'mkdir -p "$unit_directory"',
     ...units.map((unit) => renderWrite(`${unitDirectory}/${unit.name}`, unit.text)),
-    "systemctl daemon-reload",
+    "load_units",
     ...units.map((unit) => `start ${[unit.name, ...unit.listens].join(" ")}`),
   ];
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Puts a payload on a host and takes it off again. Expects host, root, digest, table,
-# unit_directory, listen_seconds, lock_seconds and the arrays units and ports. A table is family and name, two
-# words on purpose.
+# unit_directory, listen_seconds, lock_seconds and the arrays units and ports. A table is family
+# and name, two words on purpose.
 # Few processes are started, since each costs about as much as the work itself.
 
 fail() { # MESSAGE NEXT-STEP [DETAILS]
@@ -21,12 +21,23 @@ is_listening() { # PORT
     [[ $tcp6 == *":$hex 00000000000000000000000000000000:0000 0A "* ]]
 }
 
-all_active() {
-  local state
+# Whether both properties have these values for every unit.
+units_show() { # PROPERTY=VALUE PROPERTY=VALUE
+  local line seen=''
   [ "${#units[@]}" -gt 0 ] || return 0
-  while read -r state; do
-    [ "$state" = active ] || return 1
-  done < <(systemctl is-active "${units[@]}" || :)
+  while read -r line; do
+    [[ $line == "$1" || $line == "$2" || -z $line ]] || return 1
+    seen+=$line
+  done < <(systemctl show --property="${1%%=*},${2%%=*}" "${units[@]}")
+  [ -n "$seen" ]
+}
+
+are_gone() { units_show LoadState=not-found ActiveState=inactive; }
+
+# The service manager finds new units by itself. Telling it to read all of them again takes longer
+# than everything else here, so that is done only if it is needed.
+load_units() {
+  units_show LoadState=loaded NeedDaemonReload=no || systemctl daemon-reload
 }
 
 # Says what is on the host, for whoever has to take it off without knowing it.
@@ -51,7 +62,7 @@ already_running() {
   read -r _ found <"$root/payload" || :
   [ "$found" = "$digest" ] || return 1
   for port in "${ports[@]}"; do is_listening "$port" || return 1; done
-  all_active
+  units_show LoadState=loaded ActiveState=active
 }
 
 check_free() {
@@ -108,19 +119,21 @@ undo() { # STATUS
 }
 
 remove_all() {
-  local unit index port loaded active left=() had_units='' reversed=() paths=()
+  local unit index port left=() had_units='' reversed=()
   for ((index = ${#units[@]} - 1; index >= 0; index--)); do
     unit=${units[index]}
     reversed+=("$unit")
-    paths+=("$unit_directory/$unit")
     [ ! -e "$unit_directory/$unit" ] || had_units=yes
   done
   if [ -n "$had_units" ]; then
-    # Errors show in the check below, which is what counts.
+    # Errors show in the checks below, which are what counts.
     systemctl stop "${reversed[@]}" 2>/dev/null || :
-    systemctl reset-failed "${reversed[@]}" 2>/dev/null || :
-    rm -f "${paths[@]}"
+    rm -f "${reversed[@]/#/$unit_directory/}"
+  fi
+  if ! are_gone; then
+    systemctl reset-failed "${units[@]}" 2>/dev/null || :
     systemctl daemon-reload
+    are_gone || left+=("one of the units ${units[*]}")
   fi
   [ -z "$table" ] || nft delete table $table 2>/dev/null || :
   if [ -e "$root" ]; then
@@ -132,11 +145,6 @@ remove_all() {
       ! is_listening "$port" || left+=("a listener on port $port")
     done
   fi
-  for unit in "${reversed[@]}"; do
-    { read -r loaded && read -r active; } \
-      < <(systemctl show --property=LoadState,ActiveState --value "$unit")
-    [ "$loaded $active" = 'not-found inactive' ] || left+=("unit $unit ($loaded, $active)")
-  done
   [ -z "$table" ] || ! nft list table $table >/dev/null 2>&1 || left+=("nftables table $table")
   [ ! -e "$root" ] || left+=("$root")
   [ "${#left[@]}" -eq 0 ] ||
