@@ -121,6 +121,21 @@ const load = {
   },
 } as const satisfies Record<string, Entry>;
 
+/** Not installed: a test builds it, to show that it reads what the report writes for it. */
+const readers = {
+  benchstat: {
+    name: "benchstat",
+    version: "0.0.0-20260908200009-22c9c6c9d4da",
+    sets: lab,
+    why: "compares benchmark results; reads tables/benchstat.txt of a bundle",
+    origin: {
+      how: "go module",
+      module: "golang.org/x/perf",
+      directory: "tools/go/benchstat",
+    },
+  },
+} as const satisfies Record<string, Entry>;
+
 const mesh = {
   envoy: {
     name: "envoy",
@@ -260,7 +275,7 @@ const goLibraries: readonly Entry[] = [
 ];
 
 /** Entries by key; the key is the name, with `-era` where the sets differ. */
-export const versions = { ...machine, ...pulumi, ...load, ...mesh } as const;
+export const versions = { ...machine, ...pulumi, ...load, ...mesh, ...readers } as const;
 
 export type EntryKey = keyof typeof versions;
 

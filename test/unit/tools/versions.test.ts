@@ -8,9 +8,15 @@ import { versions, versionTable } from "../../../tools/versions.ts";
 const root = path.resolve(import.meta.dirname, "../../..");
 const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 
-const goModules = ["service", "tools/go/istio", "tools/go/pulumi", "tools/go/vegeta"];
+const goModules = [
+  "service",
+  "tools/go/benchstat",
+  "tools/go/istio",
+  "tools/go/pulumi",
+  "tools/go/vegeta",
+];
 
-const built = [versions.pulumi, versions.vegeta, versions.istio];
+const built = [versions.pulumi, versions.vegeta, versions.istio, versions.benchstat];
 
 /** `module version` of what a go.mod requires, without the v. */
 const requirements = (directory: string, isWanted: (line: string) => boolean) =>
