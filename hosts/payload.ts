@@ -21,9 +21,21 @@ export type PayloadUnit = {
   readonly listens: readonly number[];
 };
 
+/** Something done to a host that is neither file nor unit, as bodies of bash functions. */
+export type PayloadStep = {
+  /** Runs once the files are there, before any unit starts. */
+  readonly make: string;
+  /** Runs once all units have stopped, also after a `make` that never ran or broke off. */
+  readonly undo: string;
+  /** Prints a line for each thing that `undo` should have taken away; read-only. */
+  readonly left: string;
+};
+
 export type HostPayload = {
   /** Name of the host. */
   readonly host: string;
+  /** Tells payloads of one host apart; `payload` if absent. */
+  readonly name?: string;
   /** Directory on the host that holds all files; removed whole. */
   readonly root: string;
   /** Further directories inside the root. */
@@ -33,9 +45,21 @@ export type HostPayload = {
   readonly units: readonly PayloadUnit[];
   /** An nftables table of our own, e.g. `inet ztbench`, with the text that makes it. */
   readonly firewall?: { readonly table: string; readonly text: string };
-  /** Names of the hosts whose payloads must run before this one is put on. */
+  /** In the order in which they are made; undone in reverse. */
+  readonly steps?: readonly PayloadStep[];
+  /**
+   * Bash variables for the steps, each with the id of the payload that gives its value: what that
+   * one's steps have written to `$root/printed`. It travels in the open, so it is never secret.
+   */
+  readonly receives?: Readonly<Record<string, string>>;
+  /** Ids of the payloads that must run before this one is put on. */
   readonly after: readonly string[];
 };
+
+/** Names a payload among all of a deployment. */
+export function payloadIdOf({ host, name }: Pick<HostPayload, "host" | "name">): string {
+  return `${host}-${name ?? "payload"}`;
+}
 
 /** Where the host's service manager looks for units that do not outlive a reboot. */
 const unitDirectory = "/run/systemd/system";
@@ -60,15 +84,17 @@ export function renderPayload(payload: HostPayload): HostScript {
 }
 
 /**
- * Adds to a script that is undone last: its `remove` first takes off whatever is still in a root,
- * by the manifest there. That is what an interrupted engine left, which it knows nothing of.
+ * Adds to a script that is undone last: its `remove` first takes off whatever is still in these
+ * roots, by the manifests there. That is what an interrupted engine left, which it knows nothing
+ * of.
  */
-export function withSweep(script: HostScript, host: string, root: string): HostScript {
-  const nothing = { host, root, directories: [], files: [], units: [], after: [] };
+export function withSweep(script: HostScript, host: string, ...roots: string[]): HostScript {
+  const nothing = { host, root: "", directories: [], files: [], units: [], after: [] };
+  const sweeps = roots.map((root) => `sweep_payload ${quote(root)}`);
   return {
     ...script,
     prelude: `${renderPrelude(nothing)}\n${script.prelude ?? ""}`,
-    remove: `alone\nsweep_payload ${quote(root)}\n${script.remove ?? ""}`,
+    remove: ["alone", ...sweeps, script.remove ?? ""].join("\n"),
   };
 }
 
@@ -79,11 +105,13 @@ export function digestOf(payload: unknown): string {
 
 function renderPrelude(payload: HostPayload): string {
   const ports = payload.units.flatMap((unit) => unit.listens.map(String));
+  const steps = payload.steps ?? [];
   const words = (values: readonly string[]) => `(${values.map(quote).join(" ")})`;
   return [
     `host=${quote(payload.host)}`,
     `root=${quote(payload.root)}`,
     `digest=${digestOf(payload)}`,
+    ...Object.keys(payload.receives ?? {}).map(addToDigest),
     `table=${quote(payload.firewall?.table ?? "")}`,
     `unit_directory=${unitDirectory}`,
     `listen_seconds=${listenSeconds}`,
@@ -91,6 +119,14 @@ function renderPrelude(payload: HostPayload): string {
     `units=${words(payload.units.map((unit) => unit.name))}`,
     `ports=${words(ports)}`,
     shellPart("payload"),
+    ...renderSteps(
+      "undo_steps",
+      [...steps].reverse().map(({ undo }) => undo),
+    ),
+    ...renderSteps(
+      "steps_left",
+      steps.map(({ left }) => left),
+    ),
   ].join("\n");
 }
 
@@ -108,7 +144,7 @@ function renderCreate(payload: HostPayload): string {
   }
   return [
     "alone",
-    "already_running && return 0",
+    "if already_running; then print_result; return 0; fi",
     '(sweep_payload "$root")',
     "check_free",
     "trap 'undo $?' EXIT",
@@ -122,9 +158,25 @@ function renderCreate(payload: HostPayload): string {
     ...(firewall === undefined
       ? []
       : [renderWrite(filterFile, firewall.text), `nft -f ${quote(filterFile)}`]),
+    ...((payload.steps ?? []).length === 0 ? [] : [rememberSteps]),
+    ...(payload.steps ?? []).map(({ make }) => make),
     ...renderUnits(units),
     "trap - EXIT",
+    "print_result",
   ].join("\n");
+}
+
+/** For a sweep, which does not know the payload. */
+const rememberSteps = 'declare -f undo_steps steps_left >"$root/steps"';
+
+/** A bash function of these bodies; none where there are none, since the shell part has it. */
+function renderSteps(name: string, bodies: readonly string[]): string[] {
+  return bodies.length === 0 ? [] : [`${name}() {\n${bodies.join("\n")}\n}`];
+}
+
+/** A payload that was given something else is another one. */
+function addToDigest(variable: string): string {
+  return `digest+=-$(sha256sum <<<"$${variable}" | cut -c1-16)`;
 }
 
 function renderUnits(units: readonly PayloadUnit[]): string[] {

@@ -5,6 +5,7 @@ import { remote, type types } from "@pulumi/command";
 import * as pulumi from "@pulumi/pulumi";
 import type { Host } from "../contracts/testbed.ts";
 import { Failure } from "../contracts/failure.ts";
+import { quote } from "./shell.ts";
 
 /** What is done to a host and how it is undone, as bodies of bash functions. */
 export type HostScript = {
@@ -26,6 +27,8 @@ export type HostCommandArgs = {
   readonly reports?: boolean;
   /** Digests of what the command builds on: when one changes, it is undone and done anew. */
   readonly after?: readonly string[];
+  /** Bash variables set before all else, e.g. to what other commands have printed. */
+  readonly variables?: Readonly<Record<string, pulumi.Input<string>>>;
 };
 
 export type HostCopyArgs = {
@@ -69,10 +72,14 @@ function readIdentity(host: Host): string {
 }
 
 /** The program that bash reads on standard input; its first argument chooses the function. */
-export function renderHostScript(script: HostScript): string {
+export function renderHostScript(
+  script: HostScript,
+  variables: Readonly<Record<string, string>> = {},
+): string {
   return [
     "set -euo pipefail",
     "export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ...Object.entries(variables).map(([name, value]) => `${name}=${quote(value)}`),
     script.prelude ?? "",
     `create() {\n${script.create}\n}`,
     `remove() {\n${script.remove ?? ":"}\n}`,
@@ -91,7 +98,11 @@ export function hostCommand(
   args: HostCommandArgs,
   options: pulumi.CustomResourceOptions = {},
 ): remote.Command {
-  const stdin = renderHostScript(args.script);
+  const { script, variables } = args;
+  const stdin =
+    variables === undefined
+      ? renderHostScript(script)
+      : pulumi.output(variables).apply((values) => renderHostScript(script, values));
   const run = (verb: string) => `timeout ${args.timeoutSeconds} bash -s ${verb}`;
   return new remote.Command(
     name,
@@ -100,7 +111,7 @@ export function hostCommand(
       create: run("create"),
       ...(args.script.remove === undefined ? {} : { delete: run("remove") }),
       stdin,
-      triggers: [...commonTriggers(args), digestOf(stdin)],
+      triggers: [...commonTriggers(args), pulumi.output(stdin).apply(digestOf)],
       addPreviousOutputInEnv: false,
       logging: args.reports === true ? "stderr" : "none",
     },

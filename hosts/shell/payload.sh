@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Puts a payload on a host and takes it off again. Expects host, root, digest, table,
 # unit_directory, listen_seconds, lock_seconds and the arrays units and ports. A table is family
-# and name, two words on purpose.
+# and name, two words on purpose. Payloads with steps define undo_steps and steps_left anew.
 # Few processes are started, since each costs about as much as the work itself.
 
 fail() { # MESSAGE NEXT-STEP [DETAILS]
@@ -39,6 +39,12 @@ are_gone() { units_show LoadState=not-found ActiveState=inactive; }
 load_units() {
   units_show LoadState=loaded NeedDaemonReload=no || systemctl daemon-reload
 }
+
+undo_steps() { :; }
+steps_left() { :; }
+
+# What steps have found out for other payloads.
+print_result() { [ ! -e "$root/printed" ] || cat "$root/printed"; }
 
 # Says what is on the host, for whoever has to take it off without knowing it.
 manifest() {
@@ -119,13 +125,13 @@ undo() { # STATUS
 }
 
 remove_all() {
-  local unit index port left=() had_units='' reversed=()
+  local unit index port line left=() had_units='' reversed=()
   for ((index = ${#units[@]} - 1; index >= 0; index--)); do
     unit=${units[index]}
     reversed+=("$unit")
     [ ! -e "$unit_directory/$unit" ] || had_units=yes
   done
-  if [ -n "$had_units" ]; then
+  if [ -n "$had_units" ] || ! are_gone; then
     # Errors show in the checks below, which are what counts.
     systemctl stop "${reversed[@]}" 2>/dev/null || :
     rm -f "${reversed[@]/#/$unit_directory/}"
@@ -136,6 +142,7 @@ remove_all() {
     are_gone || left+=("one of the units ${units[*]}")
   fi
   [ -z "$table" ] || nft delete table $table 2>/dev/null || :
+  undo_steps || :
   if [ -e "$root" ]; then
     rm -rf "$root"
     rmdir --ignore-fail-on-non-empty "${root%/*}"
@@ -147,6 +154,7 @@ remove_all() {
   fi
   [ -z "$table" ] || ! nft list table $table >/dev/null 2>&1 || left+=("nftables table $table")
   [ ! -e "$root" ] || left+=("$root")
+  while read -r line; do left+=("$line"); done < <(steps_left)
   [ "${#left[@]}" -eq 0 ] ||
     fail "removal: left behind: $(IFS=,; echo "${left[*]}")" 'run it again, or remove them by hand'
 }
@@ -156,6 +164,10 @@ sweep_payload() { # ROOT
   local key value
   root=$1 units=() ports=() table=''
   [ -e "$root" ] || return 0
+  undo_steps() { :; }
+  steps_left() { :; }
+  # shellcheck disable=SC1091
+  [ ! -e "$root/steps" ] || . "$root/steps"
   if [ -e "$root/payload" ]; then
     while read -r key value; do
       case $key in
