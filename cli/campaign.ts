@@ -12,7 +12,7 @@ import { requireFeasible } from "../loadgen/feasibility.ts";
 import type { CampaignOptions } from "../loadgen/options.ts";
 import { openTransport } from "../loadgen/ssh.ts";
 import { readToolsManifest } from "../tools/manifest.ts";
-import { topologyNamed } from "../topologies/catalogue.ts";
+import { catalogue } from "../topologies/catalogue.ts";
 import { readCommit } from "./commit.ts";
 import { deployerFor, hooksFor } from "./campaign-hosts.ts";
 import { progressTo } from "./progress.ts";
@@ -38,8 +38,7 @@ export const campaign: Verb = {
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
     const planFile = positionals[0] ?? "";
     const planText = readText(planFile);
-    const plan = parseDocument(planSchema, planText, planFile);
-    for (const treatment of plan.treatments) topologyNamed(treatment.topology);
+    const plan = parseDocument(knownPlanSchema, planText, planFile);
     const resume = values.resume === true;
     const bundleDir = path.resolve(values.bundle ?? chooseBundle(plan, resume));
     const result = await measure(plan, planText, bundleDir, resume, io);
@@ -51,6 +50,15 @@ export const campaign: Verb = {
     return empty.length === 0 ? 0 : exitCodes.load;
   },
 };
+
+/** A plan whose topologies are in the catalogue. */
+const knownPlanSchema = planSchema.superRefine((plan, context) => {
+  plan.treatments.forEach(({ topology }, index) => {
+    if (Object.hasOwn(catalogue, topology)) return;
+    const message = `must be one of ${Object.keys(catalogue).join(", ")}`;
+    context.addIssue({ code: "custom", path: ["treatments", index, "topology"], message });
+  });
+});
 
 async function measure(
   plan: Plan,

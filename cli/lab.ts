@@ -14,24 +14,34 @@ const usage = `./ztbench lab up | down [--force] | status [--json]
   up      raise client, gateway and server inside this machine and make them the current testbed
   down    remove them and everything that up made; refused while stacks hold resources,
           unless --force, which forgets what those stacks hold
-  status  what is up`;
+  status  what is up
 
-const testbedName = "lab";
+  --name NAME    another lab beside the usual one; also the name of its testbed
+  --network N    its management subnet is 198.18.(16+N).0/24; 0 if not given`;
+
+/** Which lab is meant; several can be up on one machine. */
+type Choice = { readonly name: string; readonly network: number };
 
 export const lab: Verb = {
   summary: "up, down or status of three hosts inside this machine",
   usage,
   async run(argv, io) {
-    const options = { json: { type: "boolean" }, force: { type: "boolean" } } as const;
+    const options = {
+      json: { type: "boolean" },
+      force: { type: "boolean" },
+      name: { type: "string" },
+      network: { type: "string" },
+    } as const;
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
     const [action] = positionals;
+    const choice = { name: values.name ?? "lab", network: Number(values.network ?? "0") };
     switch (action ?? "") {
       case "up":
-        return up(io, values.json === true);
+        return up(choice, io, values.json === true);
       case "down":
-        return down(io, values.force === true);
+        return down(choice, io, values.force === true);
       case "status":
-        return status(io, values.json === true);
+        return status(choice, io, values.json === true);
       default:
         throw new Failure("usage", `lab: unknown action, "${action ?? ""}", up, down or status`, {
           hint: "./ztbench lab --help",
@@ -40,10 +50,10 @@ export const lab: Verb = {
   },
 };
 
-async function up(io: Io, json: boolean): Promise<number> {
-  const raised = await labUp({ name: testbedName, network: 0, progress: io.say });
+async function up(choice: Choice, io: Io, json: boolean): Promise<number> {
+  const raised = await labUp({ ...choice, progress: io.say });
   for (const warning of raised.warnings) io.say(`warning: ${warning.message}`);
-  const file = labTestbedFile(testbedName);
+  const file = labTestbedFile(choice.name);
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, stringify(raised.testbed));
   await initTestbed(file);
@@ -55,9 +65,9 @@ async function up(io: Io, json: boolean): Promise<number> {
   return 0;
 }
 
-async function down(io: Io, force: boolean): Promise<number> {
-  if (existsWorkspace(testbedName)) await releaseStacks(workspaceOf(testbedName), force, io);
-  await labDown({ name: testbedName, network: 0, progress: io.say });
+async function down(choice: Choice, io: Io, force: boolean): Promise<number> {
+  if (existsWorkspace(choice.name)) await releaseStacks(workspaceOf(choice.name), force, io);
+  await labDown({ ...choice, progress: io.say });
   return 0;
 }
 
@@ -82,8 +92,8 @@ async function releaseStacks(workspace: Workspace, force: boolean, io: Io): Prom
   }
 }
 
-async function status(io: Io, json: boolean): Promise<number> {
-  const found = await labStatus({ name: testbedName, network: 0 });
+async function status(choice: Choice, io: Io, json: boolean): Promise<number> {
+  const found = await labStatus(choice);
   if (json) {
     io.print(JSON.stringify(found));
     return 0;
