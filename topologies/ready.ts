@@ -24,11 +24,11 @@ export function renderReady(deployment: Deployment, programs: string): HostScrip
 problem=$(mktemp)
 trap 'rm -f "$problem"' EXIT
 if ! seen=$(printf %s "$request" | "$programs/ztprobe" 2>"$problem"); then
-  printf '%s: not ready after ${readySeconds} s, probes that do not hold, as last seen: [testbed]\\n' \\
-    "$subject" >&2
+  printf '%s: not ready after %s s, probes that do not hold, as last seen: [testbed]\\n' \\
+    "$subject" ${readySeconds} >&2
   # Results are printed one to a block; without any, the prober itself has failed.
-  awk -v RS='\\n    }' '/"passed": false/ { found = 1; print } END { exit !found }' <<<"$seen" >&2 ||
-    cat "$problem" >&2
+  failed=$(awk -v RS='\\n    }' '/"passed": false/' <<<"$seen")
+  if [ -n "$failed" ]; then echo "$failed" >&2; else cat "$problem" >&2; fi
   printf '  next: look at the journals of its units on the hosts\\n' >&2
   exit 1
 fi`;
