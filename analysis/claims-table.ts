@@ -50,7 +50,7 @@ export function claimsTable({ sources, rows, leftOut }: ClaimsComparison): Table
       ...flags.lines().map((line) => line.replace(/^\((\d+)\)/, "*$1 in the source itself:")),
       ...differencesOf(rows),
       ...leftOut.map(({ claim, lacks }) => `${claim}: not in the table, the source lacks ${lacks}`),
-      "measured: median over valid runs [least–greatest] of what the driver reports, lag not counted",
+      "measured: median over valid runs [least–greatest] as the driver reports it, without its lag",
       ...sources.map(({ id, title, date }) => `${id}: ${title}${date ? `, ${date}` : ""}`),
     ],
   };

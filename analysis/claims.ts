@@ -81,7 +81,7 @@ type LatencyClaim = Claim & {
   readonly quantity: { readonly metric: keyof typeof metrics; readonly value: number };
 };
 
-/** The schema allows no other unit than ms, s, min or h for a time, and sources give latencies in ms. */
+/** Sources give latencies in ms; one in another unit would need a conversion here. */
 function isLatency(claim: Claim): claim is LatencyClaim {
   const { quantity } = claim;
   return quantity?.value !== undefined && quantity.metric in metrics && quantity.unit === "ms";

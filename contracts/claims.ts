@@ -1,4 +1,4 @@
-/** The claims document: figures published elsewhere, with their conditions, gaps and contradictions. */
+/** The claims document: figures published elsewhere, with conditions, gaps and contradictions. */
 import { z } from "zod";
 import { httpVersionSchema } from "./deployment.ts";
 
@@ -22,7 +22,7 @@ export const claimUnits = [
   "replicas",
 ] as const;
 
-/** What is measured, advised or granted. Latency is that of the service, as the source's driver saw it. */
+/** What is measured, advised or granted; latency is as the driver of the source reported it. */
 export const claimMetrics = [
   "latencyP50",
   "latencyP99",

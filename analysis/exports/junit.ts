@@ -1,0 +1,84 @@
+/** Runs as JUnit XML, for CI systems: a run is a test case, its gates say how it went. */
+import type { Analysis } from "../analysis.ts";
+import { cellKey } from "../bundle.ts";
+import type { JudgedRun } from "../comparison.ts";
+import { describeGate, type GateResult } from "../gates.ts";
+import { stampLines } from "../table.ts";
+
+/**
+ * Renders every planned run: invalid ones fail with the gates that did, or are skipped where the
+ * campaign repeated them with success; those never run are skipped, too. Warnings and gates without
+ * a source are printed with the case.
+ */
+export function renderJunit(analysis: Analysis): string {
+  const { stamp, runs, notRun } = analysis;
+  const invalid = runs.filter(({ verdict }) => verdict === "INVALID");
+  const repeated = invalid.filter((run) => repeatOf(run, runs) !== undefined).length;
+  const counts =
+    `tests="${runs.length + notRun.length}" failures="${invalid.length - repeated}" errors="0" ` +
+    `skipped="${notRun.length + repeated}"`;
+  const name = `ztbench ${stamp.plan}`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites name="${escape(name)}" ${counts}>`,
+    `  <testsuite name="${escape(name)}" ${counts}>`,
+    "    <properties>",
+    ...stampLines(stamp).map(
+      (line, index) => `      <property name="stamp.${index + 1}" value="${escape(line)}"/>`,
+    ),
+    "    </properties>",
+    ...runs.flatMap((run) => renderCase(stamp.plan, run, runs)),
+    ...notRun.flatMap((key) => [
+      `    <testcase classname="${escape(stamp.plan)}" name="${escape(key)}">`,
+      '      <skipped message="planned, not run"/>',
+      "    </testcase>",
+    ]),
+    "  </testsuite>",
+    "</testsuites>",
+    "",
+  ].join("\n");
+}
+
+/** The later run that took the place of an invalid one, if it is not invalid itself. */
+function repeatOf(run: JudgedRun, runs: readonly JudgedRun[]): JudgedRun | undefined {
+  return runs.find(
+    (other) =>
+      cellKey(other) === cellKey(run) && other.run > run.run && other.verdict !== "INVALID",
+  );
+}
+
+function renderCase(plan: string, run: JudgedRun, runs: readonly JudgedRun[]): string[] {
+  const of = (outcome: GateResult["outcome"]) =>
+    run.gates.filter((gate) => gate.outcome === outcome);
+  const failed = of("invalid");
+  const told = [
+    ...of("warn").map((gate) => `warning: ${describeGate(gate)}`),
+    ...of("unavailable").map((gate) => `not judged: ${describeGate(gate)}`),
+  ];
+  const classname = `${plan}.${run.label}`;
+  const head = `testcase classname="${escape(classname)}" name="${escape(run.name)}"`;
+  const body = [
+    ...(run.verdict === "INVALID" ? [renderInvalid(failed, repeatOf(run, runs))] : []),
+    ...(told.length > 0 ? [`      <system-out>${escape(told.join("\n"))}</system-out>`] : []),
+  ];
+  return body.length === 0 ? [`    <${head}/>`] : [`    <${head}>`, ...body, "    </testcase>"];
+}
+
+function renderInvalid(failed: readonly GateResult[], repeat: JudgedRun | undefined): string {
+  const gates = failed.map(describeGate).join("; ");
+  if (repeat === undefined) {
+    const type = failed.map(({ id }) => id).join(" ");
+    return `      <failure type="${escape(type)}" message="${escape(gates)}"/>`;
+  }
+  return `      <skipped message="${escape(`repeated as ${repeat.name}: ${gates}`)}"/>`;
+}
+
+/** Text of records must not become markup; characters that XML 1.0 cannot hold are replaced. */
+function escape(text: string): string {
+  return text
+    .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
