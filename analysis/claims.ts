@@ -2,7 +2,7 @@
  * Published figures beside ours: for each latency claimed at a rate, the service quantile of the
  * runs that the source's own driver made, or the reason why there is none to compare.
  */
-import type { Claim, Claims } from "../contracts/claims.ts";
+import type { Claim, Claims, Quantity } from "../contracts/claims.ts";
 import type { Analysis } from "./analysis.ts";
 import { type Cell, none, notMeasured, numberOf } from "./cell.ts";
 import type { MetricId, Treatment } from "./comparison.ts";
@@ -61,13 +61,18 @@ export function compareClaims(documents: readonly Claims[], analysis: Analysis):
   const leftOut: { claim: string; lacks: string }[] = [];
   for (const { source, claim } of latencies) {
     const { topology, rateQps } = claim.conditions;
+    const { metric, value } = claim.quantity;
     const lacks = [
+      ...(value === undefined ? ["a single figure"] : []),
       ...(topology === undefined ? ["a topology"] : []),
       ...(rateQps === undefined ? ["a rate"] : []),
     ];
-    if (topology === undefined || rateQps === undefined) {
+    if (topology === undefined || rateQps === undefined || value === undefined) {
       leftOut.push({ claim: `${source} ${claim.id}`, lacks: lacks.join(" and ") });
-    } else rows.push(...rowsOf({ source, claim, topology, rateQps }, analysis));
+    } else {
+      const publishedNs = Math.round(value * 1e6);
+      rows.push(...rowsOf({ source, claim, metric, topology, rateQps, publishedNs }, analysis));
+    }
   }
   return {
     schema: "ztbench/claims-comparison/1",
@@ -77,32 +82,32 @@ export function compareClaims(documents: readonly Claims[], analysis: Analysis):
   };
 }
 
-type LatencyClaim = Claim & {
-  readonly quantity: { readonly metric: keyof typeof metrics; readonly value: number };
-};
+type LatencyMetric = keyof typeof metrics;
+type LatencyClaim = Claim & { readonly quantity: Quantity & { readonly metric: LatencyMetric } };
 
-/** Sources give latencies in ms; one in another unit would need a conversion here. */
+/** Its unit is ms: the schema lets no other pass. */
 function isLatency(claim: Claim): claim is LatencyClaim {
-  const { quantity } = claim;
-  return quantity?.value !== undefined && quantity.metric in metrics && quantity.unit === "ms";
+  return claim.quantity !== undefined && claim.quantity.metric in metrics;
 }
 
 type Located = {
   readonly source: string;
-  readonly claim: LatencyClaim;
+  readonly claim: Claim;
+  readonly metric: LatencyMetric;
   readonly topology: string;
   readonly rateQps: number;
+  readonly publishedNs: number;
 };
 
-function rowsOf({ source, claim, topology, rateQps }: Located, analysis: Analysis): ClaimRow[] {
-  const { metric, value } = claim.quantity;
+function rowsOf(located: Located, analysis: Analysis): ClaimRow[] {
+  const { source, claim, metric, topology, rateQps, publishedNs } = located;
   const base = {
     source,
     claim: claim.id,
     topology,
     metric: metric === "latencyP50" ? ("p50" as const) : ("p99" as const),
     rateQps,
-    publishedNs: Math.round(value * 1e6),
+    publishedNs,
     contradictions: claim.contradictions.map(({ because }) => because),
   };
   const own = analysis.comparison.treatments.filter((t) => t.topology === topology);
@@ -118,7 +123,7 @@ function rowsOf({ source, claim, topology, rateQps }: Located, analysis: Analysi
       ...base,
       label: treatment.label,
       measured,
-      verdict: judge(base.publishedNs, measured, analysis),
+      verdict: judge(publishedNs, measured, analysis),
       differences: differencesOf(claim, analysis),
     };
   });

@@ -84,10 +84,12 @@ export const quantitySchema = z
     /** How the source words it, where it does not give the plain number. */
     wording: z.enum(["about", "at least", "at most", "more than", "less than"]).optional(),
   })
-  .superRefine(({ value, low, high }, context) => {
-    const complain = (message: string) => {
-      context.addIssue({ code: "custom", path: [], message });
+  .superRefine(({ metric, unit, value, low, high }, context) => {
+    const complain = (message: string, path: string[] = []) => {
+      context.addIssue({ code: "custom", path, message });
     };
+    // Comparison takes them for milliseconds: another unit must not slip through.
+    if (metric.startsWith("latency") && unit !== "ms") complain("must be ms for latency", ["unit"]);
     if ((low === undefined) !== (high === undefined)) complain("must have both low and high");
     else if ((value === undefined) === (low === undefined)) {
       complain("must have either a value or low and high");

@@ -185,6 +185,22 @@ test("every latency claim is either a row or left out with what it lacks", () =>
   ]);
 });
 
+test("a latency given as a range is left out, and that is told", () => {
+  const claims = documents.map((document) => ({
+    ...document,
+    claims: document.claims.map((claim) =>
+      claim.id === "jwt.1000.p99" && claim.quantity !== undefined
+        ? { ...claim, quantity: { ...claim.quantity, value: undefined, low: 2, high: 3 } }
+        : claim,
+    ),
+  }));
+  const { rows, leftOut } = compareClaims(claims, analysis);
+  assert.ok(rows.every(({ claim }) => claim !== "jwt.1000.p99"));
+  assert.ok(
+    leftOut.some(({ claim, lacks }) => claim.includes("jwt.1000") && lacks.includes("single fig")),
+  );
+});
+
 test("the renderings are the reviewed ones", () => {
   const comparison = compareClaims(documents, analysis);
   assertGolden(golden("claims.txt"), renderClaimsText(comparison));

@@ -215,6 +215,7 @@ const bad: [name: string, from: string, to: string, expected: RegExp][] = [
     "unit: furlongs, value: 1",
     /c\.yaml:8:43: claims\.0\.quantity\.unit: .*"ms".*found "furlongs"/,
   ],
+  ["a latency in seconds", "unit: ms, value: 1", "unit: s, value: 1", /8:43: .*must be ms for lat/],
   [
     "a missing citation",
     "    citation: page 2\n",
