@@ -31,11 +31,15 @@ const columns: readonly Column[] = [
 ];
 
 /**
- * Renders valid runs; what a run has no number for is left out of its line. Invalid runs are
- * named in comments only, since benchstat would average them.
+ * Renders valid runs, the baseline's first, since benchstat compares with what it meets first.
+ * What a run has no number for is left out of its line. Invalid runs are named in comments only,
+ * since benchstat would average them.
  */
-export function renderBenchstat({ stamp, runs }: Analysis): string {
-  const lines = runs.map((run) => renderRun(run) ?? comment(run));
+export function renderBenchstat({ stamp, runs, comparison }: Analysis): string {
+  const labels = [stamp.baseline, ...comparison.treatments.map(({ label }) => label)];
+  const place = ({ label }: JudgedRun): number => labels.indexOf(label);
+  const ordered = runs.toSorted((a, b) => place(a) - place(b));
+  const lines = ordered.map((run) => renderRun(run) ?? comment(run));
   return [
     ...configuration(stamp),
     "",

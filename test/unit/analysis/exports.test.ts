@@ -81,6 +81,12 @@ test("each valid run is one benchmark line, an invalid one is only named", () =>
   assert.match(runs[0] ?? "", new RegExp(`\\t${numberOf(first)} p50-ns\\t`));
 });
 
+test("the baseline comes first, whatever the order of execution", () => {
+  const backwards = { ...analysis, runs: analysis.runs.toReversed() };
+  const labels = [...renderBenchstat(backwards).matchAll(/^Benchmark\S+treatment=([^/]+)/gm)];
+  assert.deepEqual([...new Set(labels.map((match) => match[1]))], ["baseline", "jwt-1000"]);
+});
+
 /** The real one, built with its locked sources. */
 async function benchstat(...argv: readonly string[]): Promise<string> {
   const go = await findGo();
