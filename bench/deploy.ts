@@ -1,6 +1,6 @@
 /**
- * Times `up` and `destroy` of every topology on the lab that is up and prepared, beside the engine's
- * own floor: as many resources of local commands that do nothing. Usage: bench/deploy.ts [ROUNDS]
+ * Times `up` and `destroy` of every topology on the testbed that is prepared, beside the engine's
+ * own floor: as many local commands that do nothing. Usage: bench/deploy.ts [ROUNDS]
  */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** `npm run bench [NAME...]`: runs the benchmarks one after another, each in a process of its own. */
+/** `npm run bench [NAME...]`: runs benchmarks one after another, each in a process of its own. */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import path from "node:path";

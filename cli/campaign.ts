@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { hostname } from "node:os";
 import path from "node:path";
 import { report } from "../analysis/report.ts";
+import { renderJson } from "../analysis/json.ts";
 import { renderText } from "../analysis/text.ts";
 import { parseDocument } from "../contracts/document.ts";
 import { exitCodes, Failure } from "../contracts/failure.ts";
@@ -43,7 +44,7 @@ export const campaign: Verb = {
     const bundleDir = path.resolve(values.bundle ?? chooseBundle(plan, resume));
     const result = await measure(plan, planText, bundleDir, resume, io);
     const analysis = await report(result.bundleDir);
-    io.print(values.json === true ? JSON.stringify(analysis) : renderText(analysis));
+    io.print(values.json === true ? renderJson(analysis) : renderText(analysis));
     io.say(`results: ${path.relative(root, result.bundleDir)} (tables in tables/)`);
     const empty = analysis.comparison.treatments.filter(({ runs }) => runs.valid === 0);
     for (const { label } of empty) io.say(`ztbench: ${label}: no valid run, see the gates above`);

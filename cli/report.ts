@@ -1,6 +1,7 @@
 /** The verb `report`: makes the tables of a bundle anew and prints the comparison. */
 import path from "node:path";
 import { report as analyseBundle } from "../analysis/report.ts";
+import { renderJson } from "../analysis/json.ts";
 import { renderText } from "../analysis/text.ts";
 import { readArguments, type Verb } from "./verb.ts";
 
@@ -15,7 +16,7 @@ export const report: Verb = {
     const options = { json: { type: "boolean" } } as const;
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
     const analysis = await analyseBundle(path.resolve(positionals[0] ?? ""));
-    io.print(values.json === true ? JSON.stringify(analysis) : renderText(analysis));
+    io.print(values.json === true ? renderJson(analysis) : renderText(analysis));
     return 0;
   },
 };

@@ -21,7 +21,7 @@ const floors: Record<string, readonly string[]> = {
 
 /** Files that may do more than compute, by what they import. */
 const effects: Record<string, RegExp> = {
-  "@pulumi/": /^(stacks\/|hosts\/(runner|programs)\.ts$)/,
+  "@pulumi/": /^(stacks\/|hosts\/(runner|programs)\.ts$|bench\/deploy\.ts$)/,
   zx: /^(cli|loadgen|tools|hosts\/lab|bench)\//,
   "node:fs":
     /^(cli|loadgen|tools|analysis|hosts\/lab|stacks|bench)\/|^hosts\/(runner|shell|programs)\.ts$/,
