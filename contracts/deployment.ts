@@ -19,12 +19,26 @@ export const expectationSchema = z.discriminatedUnion("outcome", [
       })
       .optional(),
   }),
-  /** The connection is reset or refused. */
+  /** The connection is reset or refused, or the TLS handshake is. */
   z.strictObject({ outcome: z.literal("refused") }),
   /** Nothing answers within the time-out (a dropped packet). */
   z.strictObject({ outcome: z.literal("no-response") }),
 ]);
 export type Expectation = z.infer<typeof expectationSchema>;
+
+/** How a probe speaks TLS, and whom it takes for the server. */
+export const probeTlsSchema = z.strictObject({
+  /** Roots that must have signed the server's certificate; files are on the probe's host. */
+  caFile: z.string(),
+  /** SPIFFE ID that the server's certificate must name. */
+  serverId: z.string().regex(/^spiffe:\/\/./),
+  /** Certificate chain and key to show; both absent: none is shown. */
+  certFile: z.string().optional(),
+  keyFile: z.string().optional(),
+  /** Protocols to offer, most wanted first. */
+  alpn: z.array(z.string()),
+});
+export type ProbeTls = z.infer<typeof probeTlsSchema>;
 
 /** A request that must be answered, or must be refused, in just this way. */
 export const probeSchema = z.strictObject({
@@ -39,6 +53,8 @@ export const probeSchema = z.strictObject({
   headers: z.record(z.string(), z.string()),
   /** File on that host whose first line is sent as bearer token. */
   tokenFile: z.string().optional(),
+  /** For https only. */
+  tls: probeTlsSchema.optional(),
   timeoutSeconds: z.number().positive(),
   expect: expectationSchema,
 });
@@ -118,6 +134,18 @@ export const probeResultsSchema = z.strictObject({
         status: z.int().optional(),
         header: z.string().optional(),
         error: z.string().optional(),
+        /** What was agreed on, of a handshake that succeeded. */
+        tls: z
+          .strictObject({
+            version: z.string(),
+            cipher: z.string(),
+            group: z.string(),
+            /** Empty if none was agreed on. */
+            alpn: z.string(),
+            keyType: z.string(),
+            peer: z.string(),
+          })
+          .optional(),
       }),
       durationNs: z.int().nonnegative(),
     }),

@@ -1,18 +1,24 @@
 /** The program of every topology stack: lease, payload of each host, proof that it answers. */
+import type { remote } from "@pulumi/command";
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import type { Deployment } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
 import type { Host, Testbed } from "../contracts/testbed.ts";
 import { type LeaseRequest, renderLease } from "../hosts/lease.ts";
-import { digestOf, type HostPayload, renderPayload, withSweep } from "../hosts/payload.ts";
+import {
+  digestOf,
+  type HostPayload,
+  payloadIdOf,
+  renderPayload,
+  withSweep,
+} from "../hosts/payload.ts";
 import { programDirectory } from "../hosts/programs.ts";
 import { hostCommand } from "../hosts/runner.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
-import { rootOf } from "../topologies/endpoints.ts";
-import { renderNative } from "../topologies/native.ts";
+import { renderNative, rootsOf } from "../topologies/native.ts";
 import { readParameters } from "../topologies/parameters.ts";
-import { readySeconds, renderReady } from "../topologies/ready.ts";
+import { probingHosts, readySeconds, renderReady } from "../topologies/ready.ts";
 import { type DeployedTestbed, deployedTestbed } from "./testbed.ts";
 
 const leaseSeconds = 60;
@@ -37,20 +43,23 @@ export async function topologyStack(name: string): Promise<Record<string, unknow
     scheduling: grantedScheduling(deployed),
     programs: programDirectory,
   });
-  const leases = takeLeases(testbed, lease, rootOf(topology));
+  const leases = takeLeases(testbed, lease, rootsOf(topology));
   const placed = placePayloads(testbed, payloads, leases);
-  const ready = hostCommand(
-    `${deployment.entry.host}-ready`,
-    {
-      host: hostNamed(testbed, deployment.entry.host),
-      instance: testbed.instance,
-      script: renderReady(deployment, programDirectory),
-      timeoutSeconds: 2 * readySeconds,
-      after: [deployment.configurationDigest],
-    },
-    { dependsOn: placed },
+  const ready = probingHosts(deployment).map((name) =>
+    hostCommand(
+      `${name}-ready`,
+      {
+        host: hostNamed(testbed, name),
+        instance: testbed.instance,
+        script: renderReady(deployment, name, programDirectory),
+        timeoutSeconds: 2 * readySeconds,
+        after: [deployment.configurationDigest],
+      },
+      { dependsOn: placed },
+    ),
   );
-  return { deployment: ready.id.apply((): Deployment => deployment) };
+  const answered = pulumi.all(ready.map(({ id }) => id));
+  return { deployment: answered.apply((): Deployment => deployment) };
 }
 
 function givenParameters(config: pulumi.Config): Record<string, unknown> {
@@ -82,14 +91,14 @@ function grantedScheduling({ testbed, facts }: DeployedTestbed): "rr" | "other" 
  * The first host decides who gets all of them; the others can then be taken side by side. Given
  * back last, after a look that nothing is left in the topology's directory.
  */
-function takeLeases(testbed: Testbed, request: LeaseRequest, root: string): pulumi.Resource[] {
+function takeLeases(testbed: Testbed, request: LeaseRequest, roots: string[]): pulumi.Resource[] {
   const take = (host: Host, dependsOn: pulumi.Resource[]) =>
     hostCommand(
       `${host.name}-lease`,
       {
         host,
         instance: testbed.instance,
-        script: withSweep(renderLease(host, request), host.name, root),
+        script: withSweep(renderLease(host, request), host.name, ...roots),
         timeoutSeconds: leaseSeconds,
       },
       { dependsOn },
@@ -106,26 +115,40 @@ function placePayloads(
   payloads: readonly HostPayload[],
   leases: readonly pulumi.Resource[],
 ): pulumi.Resource[] {
-  const placed = new Map<string, pulumi.Resource>();
-  const place = (payload: HostPayload): pulumi.Resource => {
-    const found = placed.get(payload.host);
+  const placed = new Map<string, remote.Command>();
+  const place = (payload: HostPayload): remote.Command => {
+    const id = payloadIdOf(payload);
+    const found = placed.get(id);
     if (found !== undefined) return found;
-    const needed = payloads.filter(({ host }) => payload.after.includes(host));
+    const receives = Object.entries(payload.receives ?? {});
+    const wanted = [...payload.after, ...receives.map(([, from]) => from)];
+    const needed = payloads.filter((other) => wanted.includes(payloadIdOf(other)));
+    const resources = new Map(needed.map((other) => [payloadIdOf(other), place(other)]));
+    const variables = Object.fromEntries(
+      receives.map(([variable, from]) => [variable, printedBy(resources, from)]),
+    );
     const resource = hostCommand(
-      `${payload.host}-payload`,
+      id,
       {
         host: hostNamed(testbed, payload.host),
         instance: testbed.instance,
         script: renderPayload(payload),
         timeoutSeconds: payloadSeconds,
         after: needed.map(digestOf),
+        ...(receives.length === 0 ? {} : { variables }),
       },
-      { dependsOn: [...leases, ...needed.map(place)] },
+      { dependsOn: [...leases, ...resources.values()] },
     );
-    placed.set(payload.host, resource);
+    placed.set(id, resource);
     return resource;
   };
   return payloads.map(place);
+}
+
+function printedBy(resources: ReadonlyMap<string, remote.Command>, id: string) {
+  const resource = resources.get(id);
+  if (resource === undefined) throw new Error(`payload ${id}: received from, but not deployed`);
+  return resource.stdout;
 }
 
 function hostNamed(testbed: Testbed, name: string): Host {

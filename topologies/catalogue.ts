@@ -1,6 +1,6 @@
 /** All topologies, as data. Adding one is one entry. */
 import { Failure } from "../contracts/failure.ts";
-import type { Topology } from "./model.ts";
+import type { HttpVersion, Topology } from "./model.ts";
 
 const plain = { http: "1.1", tls: { mode: "none" } } as const;
 const load = { id: "load", kind: "load", role: "client" } as const;
@@ -48,11 +48,40 @@ const gatewayTopology: Topology = {
   parameters: ["bodyBytes", ...tokenParameters],
 };
 
+const mutual = { mode: "mutual", keyType: "rsa-2048" } as const;
+
+/** Sidecars on both sides, and every leg in the same version of HTTP. */
+const mesh = (name: string, http: HttpVersion): Topology => ({
+  name,
+  summary: `mutual TLS between sidecars, HTTP/${http} on every leg; the caller is its certificate`,
+  runtimes: ["native"],
+  nodes: [
+    load,
+    { id: "control", kind: "control", role: "gateway" },
+    { id: "client-sidecar", kind: "sidecar", role: "client", account: "client" },
+    service,
+    { id: "server-sidecar", kind: "sidecar", role: "server", account: "service" },
+  ],
+  legs: [
+    { from: "load", to: "client-sidecar", http, tls: plain.tls },
+    { from: "client-sidecar", to: "server-sidecar", http, tls: mutual },
+    { from: "server-sidecar", to: "service", http, tls: plain.tls },
+  ],
+  checks: [
+    { kind: "peer", at: "server-sidecar", identity: "client-sidecar" },
+    { kind: "policy", at: "server-sidecar", where: "local" },
+    { kind: "header", at: "service", setBy: "server-sidecar" },
+  ],
+  parameters: ["bodyBytes", "meshConnections"],
+});
+
 /** Every topology by its name, which is also its stack's name. */
 export const catalogue: Readonly<Record<string, Topology>> = {
   baseline,
   jwt,
   gateway: gatewayTopology,
+  "mtls-h1": mesh("mtls-h1", "1.1"),
+  "mtls-h2": mesh("mtls-h2", "2"),
 };
 
 /**

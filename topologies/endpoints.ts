@@ -1,17 +1,25 @@
 /** Where the nodes of a topology listen on the hosts of a testbed, runtime `native`. */
 import { type Host, hostOf, type Testbed } from "../contracts/testbed.ts";
-import { nodeOf, type NodeKind, type Topology, type TopologyNode } from "./model.ts";
+import { legTo, nodeOf, type NodeKind, type Topology, type TopologyNode } from "./model.ts";
 
 /** TCP ports by node kind; nodes of one kind never share a host. */
 const dataPorts = {
   gateway: 8000,
-  sidecar: 8001,
+  // A sidecar takes what is meant for its service, so it is reached where that is.
+  sidecar: 8080,
   service: 8080,
   issuer: 8090,
+  control: 15012,
 } as const satisfies Record<Exclude<NodeKind, "load">, number>;
 
+/**
+ * The address that clients in a mesh send to. No host has it: it exists only so that the client's
+ * sidecar takes just this traffic and no other.
+ */
+export const serviceAddress = "198.18.64.1";
+
 /** Loopback ports of what is only asked on the host itself. */
-export const adminPorts = { gateway: 9901, sidecar: 9911, service: 9902 } as const;
+export const adminPorts = { gateway: 9901, sidecar: 15000, service: 9902 } as const;
 
 /** Directory of all files of a topology on its hosts; gone after a reboot, like the units. */
 export function rootOf(topology: Topology): string {
@@ -34,7 +42,14 @@ export function endpointOf(topology: Topology, testbed: Testbed, id: string): En
   const node = nodeOf(topology, id);
   if (node.kind === "load") throw new Error(`node ${id} sends load and listens nowhere`);
   const host = hostOf(testbed, node.role);
-  return { host, address: host.dataAddress, port: dataPorts[node.kind] };
+  const address = isBesideLoad(topology, node) ? serviceAddress : host.dataAddress;
+  return { host, address, port: dataPorts[node.kind] };
+}
+
+/** Whether it is the sidecar that load is sent through, which is on the load's own host. */
+export function isBesideLoad(topology: Topology, node: TopologyNode): boolean {
+  const leg = legTo(topology, node.id);
+  return node.kind === "sidecar" && leg !== undefined && nodeOf(topology, leg.from).kind === "load";
 }
 
 export function listenOf({ address, port }: Endpoint): string {

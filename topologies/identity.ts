@@ -25,3 +25,6 @@ export const forgedUser = "forged-user";
 
 /** Path that needs no token where a gateway stands before the service. */
 export const publicPath = "/public";
+
+/** Header in which a sidecar tells its service whose certificate the caller has shown. */
+export const peerHeader = "x-forwarded-client-cert";

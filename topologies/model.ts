@@ -6,7 +6,7 @@ import type { Runtime } from "../contracts/deployment.ts";
 import type { Role } from "../contracts/testbed.ts";
 import type { ParameterName } from "./parameters.ts";
 
-export const nodeKinds = ["load", "gateway", "sidecar", "service", "issuer"] as const;
+export const nodeKinds = ["load", "gateway", "sidecar", "service", "issuer", "control"] as const;
 export type NodeKind = (typeof nodeKinds)[number];
 
 export type TopologyNode = {
@@ -14,6 +14,8 @@ export type TopologyNode = {
   readonly id: string;
   readonly kind: NodeKind;
   readonly role: Role;
+  /** Service account that a sidecar speaks for; its certificate names it. */
+  readonly account?: string;
 };
 
 export type HttpVersion = "1.1" | "2";
@@ -76,12 +78,12 @@ export function checksOf<K extends Check["kind"]>(
   );
 }
 
-/** The leg that ends at a node, absent for the load node and the issuer. */
+/** The leg that ends at a node, absent for nodes off the request path. */
 export function legTo(topology: Topology, id: string): TopologyLeg | undefined {
   return topology.legs.find((leg) => leg.to === id);
 }
 
-/** The leg that leaves a node, absent for the last service and the issuer. */
+/** The leg that leaves a node, absent for the last service and nodes off the request path. */
 export function legFrom(topology: Topology, id: string): TopologyLeg | undefined {
   return topology.legs.find((leg) => leg.from === id);
 }

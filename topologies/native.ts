@@ -4,15 +4,17 @@
  */
 import { type Deployment, deploymentSchema, type Leg, type Unit } from "../contracts/deployment.ts";
 import { type Host, hostOf, type Testbed } from "../contracts/testbed.ts";
-import { digestOf, type HostPayload, type PayloadUnit } from "../hosts/payload.ts";
+import { digestOf, type HostPayload, payloadIdOf, type PayloadUnit } from "../hosts/payload.ts";
 import { endpointOf, rootOf, tokenDirectoryOf } from "./endpoints.ts";
 import { firewallTable, type PortGuard, renderFirewall } from "./firewall.ts";
 import { claimedUser, userHeader } from "./identity.ts";
-import { checksOf, nodeOf, nodesOfKind, type Topology, type TopologyNode } from "./model.ts";
+import { checksOf, legTo, nodeOf, nodesOfKind, type Topology, type TopologyNode } from "./model.ts";
 import { type NodeContext, type NodeRendering, renderNode } from "./nodes.ts";
 import { type Parameters, usedParameters } from "./parameters.ts";
+import type { MeshProbePlace } from "./mesh-probes.ts";
 import { renderProbes } from "./probes.ts";
 import { wireFactsOf } from "./tls.ts";
+import { identityOf, identityPayload, identityRootOf, impostorDirectoryOf } from "./trust.ts";
 
 /** What a topology is put on. */
 export type Place = {
@@ -24,7 +26,7 @@ export type Place = {
 };
 
 export type Rendering = {
-  /** One for each host that has something to run. */
+  /** What is put on hosts; more than one on a host if the one needs what the other made. */
   readonly hosts: readonly HostPayload[];
   readonly deployment: Deployment;
 };
@@ -41,7 +43,16 @@ export function renderNative(topology: Topology, parameters: Parameters, place: 
       const here = nodes.filter(({ node }) => placed(node, host, place.testbed));
       return payloadOf(topology, host, here, place.testbed);
     });
-  return { hosts, deployment: deploymentOf(topology, parameters, place, hosts, nodes) };
+  const identities = nodesOfKind(topology, "sidecar").map((node) =>
+    identityPayload(topology, node, place.testbed, place.programs),
+  );
+  const all = [...identities, ...hosts];
+  return { hosts: all, deployment: deploymentOf(topology, parameters, place, all, nodes) };
+}
+
+/** Directories of a topology on its hosts, in the order in which they can be removed. */
+export function rootsOf(topology: Topology): string[] {
+  return [rootOf(topology), identityRootOf(topology)];
 }
 
 /** Whether a node is on a host: the first one that has its role. */
@@ -60,7 +71,11 @@ function payloadOf(
   const ordered = [...nodes].sort((a, b) => rank(a.node) - rank(b.node));
   const issuers = nodes
     .flatMap(({ node }) => checksOf(topology, "jwt", node.id))
-    .map((check) => hostOf(testbed, nodeOf(topology, check.issuer).role).name);
+    .map((check) =>
+      payloadIdOf({ host: hostOf(testbed, nodeOf(topology, check.issuer).role).name }),
+    );
+  const steps = nodes.flatMap((node) => node.steps ?? []);
+  const received = nodes.flatMap(({ receives }) => Object.entries(receives ?? {}));
   return {
     host: host.name,
     root: rootOf(topology),
@@ -70,7 +85,9 @@ function payloadOf(
     ...(guards.length === 0
       ? {}
       : { firewall: { table: firewallTable, text: renderFirewall(guards) } }),
-    after: [...new Set(issuers)].filter((name) => name !== host.name),
+    ...(steps.length === 0 ? {} : { steps }),
+    ...(received.length === 0 ? {} : { receives: Object.fromEntries(received) }),
+    after: [...new Set(issuers)].filter((id) => id !== payloadIdOf({ host: host.name })),
   };
 }
 
@@ -130,8 +147,28 @@ function deploymentOf(
       entryHttp: first.http,
       tokenDirectory: tokenDirectoryOf(topology),
       urlOf,
+      ...meshProbePlace(topology, testbed),
     }),
     scheduling,
     configurationDigest: digestOf(hosts),
   } satisfies Deployment);
+}
+
+/** Where the probes of a mesh are sent from and to; nothing for topologies without one. */
+function meshProbePlace(topology: Topology, testbed: Testbed): { readonly mesh?: MeshProbePlace } {
+  const [control] = nodesOfKind(topology, "control");
+  const [check] = checksOf(topology, "peer");
+  if (control === undefined || check === undefined) return {};
+  const server = nodeOf(topology, check.at);
+  const { address, port } = endpointOf(topology, testbed, server.id);
+  return {
+    mesh: {
+      host: hostOf(testbed, control.role).name,
+      server: `${address}:${port}`,
+      http: legTo(topology, server.id)?.http ?? "1.1",
+      serverId: identityOf(server),
+      callerId: identityOf(nodeOf(topology, check.identity)),
+      certificates: impostorDirectoryOf(topology),
+    },
+  };
 }

@@ -2,7 +2,7 @@
 import type { Unit } from "../contracts/deployment.ts";
 import { type CpuLayout, type Host, hostOf, type Testbed } from "../contracts/testbed.ts";
 import { threadsOf } from "../hosts/cpus.ts";
-import type { PayloadFile, PayloadUnit } from "../hosts/payload.ts";
+import type { PayloadFile, PayloadStep, PayloadUnit } from "../hosts/payload.ts";
 import {
   adminPorts,
   endpointOf,
@@ -13,8 +13,9 @@ import {
 } from "./endpoints.ts";
 import { jwksPath, renderGateway } from "./envoy.ts";
 import { audience, issuerName } from "./identity.ts";
-import { checksOf, legFrom, legTo, type Topology, type TopologyNode } from "./model.ts";
+import { checksOf, legFrom, legTo, nodeOf, type Topology, type TopologyNode } from "./model.ts";
 import type { Parameters } from "./parameters.ts";
+import { renderControl, renderSidecar } from "./sidecar.ts";
 import { renderUnit, type UnitSpec } from "./units.ts";
 
 export type NodeContext = {
@@ -30,6 +31,9 @@ export type NodeRendering = {
   readonly unit: PayloadUnit;
   readonly files: readonly PayloadFile[];
   readonly directories: readonly { readonly path: string; readonly mode: string }[];
+  readonly steps?: readonly PayloadStep[];
+  /** Variables for the steps, by the payloads that give their values. */
+  readonly receives?: Readonly<Record<string, string>>;
   /** The unit as the deployment document tells of it. */
   readonly deployed: Unit;
   /** Envoy's admin interface. */
@@ -41,7 +45,7 @@ const loopback = "127.0.0.1";
 /**
  * Renders one node.
  *
- * @throws Error for a load node, which nothing is deployed for, and for a sidecar
+ * @throws Error for a load node, which nothing is deployed for
  */
 export function renderNode(node: TopologyNode, context: NodeContext): NodeRendering {
   switch (node.kind) {
@@ -51,7 +55,10 @@ export function renderNode(node: TopologyNode, context: NodeContext): NodeRender
       return renderIssuer(node, context);
     case "gateway":
       return renderGatewayNode(node, context);
+    case "control":
+      return renderControl(node, context);
     case "sidecar":
+      return renderSidecar(node, context);
     case "load":
       throw new Error(`node ${node.id}: runtime native renders no ${node.kind}`);
   }
@@ -62,13 +69,15 @@ type UnitPlan = Pick<Unit, "kind" | "program" | "dataPlane"> & {
   readonly type: UnitSpec["type"];
   readonly arguments: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  readonly user?: string;
+  readonly workingDirectory?: string;
   readonly scheduling: "rr" | "other";
   readonly startSeconds: number;
   readonly listens: readonly number[];
 };
 
 /** A node's unit, both as systemd reads it and as the deployment document tells of it. */
-function unitOf(node: TopologyNode, context: NodeContext, plan: UnitPlan) {
+export function unitOf(node: TopologyNode, context: NodeContext, plan: UnitPlan) {
   const host = hostOf(context.testbed, node.role);
   const cpus = host.cpus[plan.cpuSet];
   const name = unitNameOf(node);
@@ -76,6 +85,8 @@ function unitOf(node: TopologyNode, context: NodeContext, plan: UnitPlan) {
     description: `ztbench ${context.topology.name}: ${node.id}`,
     argv: [`${context.programs}/${plan.program}`, ...plan.arguments],
     ...(plan.environment === undefined ? {} : { environment: plan.environment }),
+    ...(plan.user === undefined ? {} : { user: plan.user }),
+    ...(plan.workingDirectory === undefined ? {} : { workingDirectory: plan.workingDirectory }),
     type: plan.type,
     cpus,
     scheduling: plan.scheduling,
@@ -98,8 +109,7 @@ function renderService(node: TopologyNode, context: NodeContext): NodeRendering 
   const { topology, testbed, parameters } = context;
   const endpoint = endpointOf(topology, testbed, node.id);
   const tokenCheck = checksOf(topology, "jwt", node.id)[0];
-  const believesHeaders = checksOf(topology, "header", node.id).length > 0;
-  const auth = tokenCheck !== undefined ? "jwt" : believesHeaders ? "identity" : "none";
+  const auth = tokenCheck !== undefined ? "jwt" : believedBy(node, topology);
   const keys =
     tokenCheck === undefined
       ? []
@@ -127,6 +137,13 @@ function renderService(node: TopologyNode, context: NodeContext): NodeRendering 
     listens: [endpoint.port, adminPorts.service],
   });
   return { ...unit, files: [], directories: [] };
+}
+
+/** Whose headers a service without tokens believes. */
+function believedBy(node: TopologyNode, topology: Topology): "none" | "identity" | "peer" {
+  const [check] = checksOf(topology, "header", node.id);
+  if (check === undefined) return "none";
+  return nodeOf(topology, check.setBy).kind === "sidecar" ? "peer" : "identity";
 }
 
 function renderIssuer(node: TopologyNode, context: NodeContext): NodeRendering {

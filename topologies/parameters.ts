@@ -19,6 +19,12 @@ export const parameterTable = {
     most: 604_800,
     sets: "seconds that tokens are valid",
   },
+  meshConnections: {
+    default: 32,
+    least: 1,
+    most: 65_535,
+    sets: "connections at most from a sidecar to another",
+  },
 } as const satisfies Record<string, IntegerParameter>;
 
 export type ParameterName = keyof typeof parameterTable;

@@ -1,5 +1,6 @@
 /** The security boundary of a topology as requests with the answers they must get. Pure. */
 import type { Expectation, Probe } from "../contracts/deployment.ts";
+import { type MeshProbePlace, renderMeshProbes } from "./mesh-probes.ts";
 import { claimedUser, forgedUser, publicPath, tokenUserPattern, userHeader } from "./identity.ts";
 import { checksOf, nodeOf, type HttpVersion, type Topology } from "./model.ts";
 
@@ -10,6 +11,8 @@ export type ProbePlace = {
   readonly entryUrl: string;
   readonly entryHttp: HttpVersion;
   readonly tokenDirectory: string;
+  /** What the probes of a mesh need; absent where there is none. */
+  readonly mesh?: MeshProbePlace;
   /** Base URL of a node, for going round those before it. */
   readonly urlOf: (id: string) => string;
 };
@@ -28,6 +31,9 @@ export function renderProbes(topology: Topology, place: ProbePlace): Probe[] {
   const common = { host: place.host, http: place.entryHttp, timeoutSeconds };
   const entry = { ...common, url: `${place.entryUrl}/` };
   const tokenCheck = checksOf(topology, "jwt")[0];
+  if (place.mesh !== undefined && tokenCheck === undefined) {
+    return renderMeshProbes(entry, place.mesh);
+  }
   if (tokenCheck === undefined) {
     if (topology.checks.length > 0) throw new Error(`${topology.name}: no probes of its checks`);
     return probesWithoutProof(entry);

@@ -1,4 +1,4 @@
-/** The last step of a deployment: ask all its probes on the load host until they hold. Pure. */
+/** The last step of a deployment: ask its probes on the hosts that send them until they hold. Pure. */
 import type { Deployment, ProbeRequest } from "../contracts/deployment.ts";
 import type { HostScript } from "../hosts/runner.ts";
 import { quote } from "../hosts/shell.ts";
@@ -6,18 +6,24 @@ import { quote } from "../hosts/shell.ts";
 /** How long a path may take until it answers correctly, seconds. */
 export const readySeconds = 15;
 
+/** Names of the hosts that send probes. */
+export function probingHosts({ probes }: Deployment): string[] {
+  return [...new Set(probes.map(({ host }) => host))];
+}
+
 /**
- * A script that succeeds once every probe sees what it expects, and otherwise says what those saw
- * that do not.
+ * A script that succeeds once every probe of a host sees what it expects, and otherwise says what
+ * those saw that do not.
  *
+ * @param host its name
  * @param programs directory of the programs on the host
  */
-export function renderReady(deployment: Deployment, programs: string): HostScript {
+export function renderReady(deployment: Deployment, host: string, programs: string): HostScript {
   const request: ProbeRequest = {
     schema: "ztbench/probe-request/1",
     deadlineSeconds: readySeconds,
     until: "positive",
-    probes: deployment.probes,
+    probes: deployment.probes.filter((probe) => probe.host === host),
   };
   const { topology, entry } = deployment;
   const create = `

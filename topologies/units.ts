@@ -5,6 +5,9 @@ export type UnitSpec = {
   /** Program and arguments; quoted here. */
   readonly argv: readonly [string, ...string[]];
   readonly environment?: Readonly<Record<string, string>>;
+  /** Root if absent. */
+  readonly user?: string;
+  readonly workingDirectory?: string;
   /** `notify`: the program tells when it is ready; `exec`: it cannot. */
   readonly type: "notify" | "exec";
   /** Kernel CPU list; empty means all CPUs. */
@@ -38,6 +41,8 @@ export function renderUnit(spec: UnitSpec): string {
     `Type=${spec.type}`,
     `ExecStart=${spec.argv.map(quoteArgument).join(" ")}`,
     ...environment,
+    ...(spec.user === undefined ? [] : [`User=${spec.user}`]),
+    ...(spec.workingDirectory === undefined ? [] : [`WorkingDirectory=${spec.workingDirectory}`]),
     ...(spec.cpus === "" ? [] : [`CPUAffinity=${spec.cpus}`]),
     ...(spec.scheduling === "rr" ? realtime : []),
     "CPUAccounting=yes",

@@ -63,7 +63,7 @@ func readOptions(args []string) (options, error) {
 	flags := program.NewFlags("ztecho")
 	flags.StringVar(&o.listen, "listen", "", "`address` to serve on, host:port")
 	flags.StringVar(&o.admin, "admin", "", "loopback `address` of /healthz and /stats; none if empty")
-	flags.StringVar(&o.auth, "auth", "none", "none, jwt or identity")
+	flags.StringVar(&o.auth, "auth", "none", "none, jwt, identity or peer")
 	flags.StringVar(&o.jwks, "jwks", "", "`URL` of the issuer's key set (jwt)")
 	flags.StringVar(&o.issuer, "issuer", "", "the iss that tokens must have (jwt)")
 	flags.StringVar(&o.audience, "audience", "", "the aud that tokens must have (jwt)")
@@ -99,14 +99,14 @@ func (o options) check() error {
 		if o.keyDeadline <= 0 {
 			return program.Usagef("-jwks-deadline: not positive, %s", o.keyDeadline)
 		}
-	case "none", "identity":
+	case "none", "identity", "peer":
 		for _, name := range []string{"jwks", "issuer", "audience"} {
 			if given[name] != "" {
 				return program.Usagef("-%s: only used with -auth jwt, not with -auth %s", name, o.auth)
 			}
 		}
 	default:
-		return program.Usagef("-auth: unknown, %q, want none, jwt or identity", o.auth)
+		return program.Usagef("-auth: unknown, %q, want none, jwt, identity or peer", o.auth)
 	}
 	return nil
 }
@@ -123,6 +123,8 @@ func guardOf(ctx context.Context, o options) (echo.Guard, error) {
 		return auth.NewVerifier(keys, o.issuer, o.audience).RequireToken, nil
 	case "identity":
 		return auth.TrustHeaders, nil
+	case "peer":
+		return auth.TrustPeer, nil
 	default:
 		return nil, nil
 	}

@@ -30,6 +30,7 @@ type attackOptions struct {
 	arrival        string
 	rate           int
 	duration       time.Duration
+	prewarm        prewarmOptions
 	seed           uint64
 	cpus           int
 	useHTTP2, useC bool
@@ -47,14 +48,14 @@ func attack(ctx context.Context, args []string) error {
 	if err := checkScheme(o.Client.Mode, targets); err != nil {
 		return err
 	}
-	plan, err := load.NewPlan(o.arrival, o.rate, o.duration, o.seed)
+	plan, err := o.prewarm.newPlan(o.arrival, o.rate, o.duration, o.seed)
 	if err != nil {
 		return err
 	}
 	tuneRuntime(o.cpus)
 	program.LogStart("command=attack", "mode="+o.Client.Mode, "arrival="+o.arrival,
 		"rate="+strconv.Itoa(o.rate), "duration="+o.duration.String(),
-		"planned="+strconv.FormatUint(plan.Planned, 10),
+		"prewarm="+o.prewarm.length.String(), "planned="+strconv.FormatUint(plan.Planned, 10),
 		"connections="+strconv.Itoa(o.Client.Connections))
 	summary, err := load.Attack(ctx, &plan, targets, o.Options)
 	err = errors.Join(err, plan.Write(o.plan, summary.StartNs))
@@ -83,7 +84,8 @@ func readAttackOptions(args []string) (attackOptions, error) {
 	flags.StringVar(&o.Output, "output", "", "`file` for vegeta's gob records")
 	flags.StringVar(&o.plan, "plan", "", "`file` for the plan document, *.json")
 	flags.IntVar(&o.rate, "rate", 0, "requests per second")
-	flags.DurationVar(&o.duration, "duration", 0, "length of the plan")
+	flags.DurationVar(&o.duration, "duration", 0, "length of the plan, without pre-warming")
+	o.prewarm.addTo(flags)
 	flags.StringVar(&o.arrival, "arrival", load.Uniform, "uniform or poisson")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of poisson arrivals")
 	flags.IntVar(&o.Client.Connections, "connections", 32,
@@ -138,6 +140,9 @@ func (o *attackOptions) check() error {
 	if o.duration <= 0 || o.Client.Timeout <= 0 {
 		return program.Usagef("-duration, -timeout: not positive, %s and %s",
 			o.duration, o.Client.Timeout)
+	}
+	if err := o.prewarm.check(); err != nil {
+		return err
 	}
 	if o.MaxBody < -1 {
 		return program.Usagef("-max-body: out of range, %d, want -1 or more", o.MaxBody)

@@ -39,6 +39,9 @@ func TestBadFlagsAreUsageErrorsThatNameTheFlag(t *testing.T) {
 		"-timeout 0s":                       "-timeout",
 		"-cpus -1":                          "-cpus",
 		"-max-body -2":                      "-max-body",
+		"-prewarm 2s":                       "-prewarm",
+		"-prewarm-rate 50":                  "-prewarm",
+		"-prewarm -1s -prewarm-rate 50":     "-prewarm",
 		"-plan=":                            "-plan",
 		"-unknown":                          "-unknown",
 	} {

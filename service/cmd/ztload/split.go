@@ -14,6 +14,7 @@ func split(args []string) error {
 	var rate int
 	var duration, warmup time.Duration
 	var seed uint64
+	var prewarm prewarmOptions
 	flags := program.NewFlags("ztload split")
 	flags.StringVar(&in, "in", "", "`file` of vegeta gob records of one attack")
 	flags.StringVar(&out, "out", "",
@@ -22,8 +23,9 @@ func split(args []string) error {
 	flags.StringVar(&arrival, "arrival", load.Uniform, "arrival of the attack, uniform or poisson")
 	flags.IntVar(&rate, "rate", 0, "rate of the attack")
 	flags.DurationVar(&duration, "duration", 0, "length of the attack, warm-up included")
+	prewarm.addTo(flags)
 	flags.Uint64Var(&seed, "seed", 1, "seed of the attack")
-	flags.DurationVar(&warmup, "warmup", 0, "what is due before this does not count")
+	flags.DurationVar(&warmup, "warmup", 0, "what is due so long after the pre-warming does not count")
 	if err := flags.Read(args); err != nil {
 		return err
 	}
@@ -36,11 +38,14 @@ func split(args []string) error {
 	if err := checkRanges(amount{"rate", int64(rate), 1, maxRate}); err != nil {
 		return err
 	}
+	if err := prewarm.check(); err != nil {
+		return err
+	}
 	if warmup < 0 || warmup >= duration {
 		return program.Usagef("-warmup: out of range, %s, want 0s to less than -duration %s",
 			warmup, duration)
 	}
-	plan, err := load.NewPlan(arrival, rate, duration, seed)
+	plan, err := prewarm.newPlan(arrival, rate, duration, seed)
 	if err != nil {
 		return err
 	}

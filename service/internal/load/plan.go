@@ -49,8 +49,16 @@ type Plan struct {
 	Interval time.Duration
 	Planned  uint64
 	Seed     uint64
-	// offsets is nil for uniform arrivals.
+	// offsets is nil for uniform arrivals. They count from the end of the pre-warming.
 	offsets []time.Duration
+	slow    slowPart
+}
+
+// slowPart comes before all else, a few requests a second at even distances: connections, here and
+// behind the target, are opened one at a time instead of all at once.
+type slowPart struct {
+	requests         uint64
+	interval, length time.Duration
 }
 
 // NewPlan plans rate x duration requests. Uniform ones are due at whole multiples of the interval,
@@ -58,7 +66,10 @@ type Plan struct {
 // same duration as uniform, so that treatments differ in arrival only.
 func NewPlan(arrival string, rate int, duration time.Duration, seed uint64) (Plan, error) {
 	planned := uint64(math.Round(float64(rate) * duration.Seconds()))
-	plan := Plan{arrival, rate, time.Second / time.Duration(rate), planned, seed, nil}
+	plan := Plan{
+		Arrival: arrival, RateQPS: rate, Interval: time.Second / time.Duration(rate),
+		Planned: planned, Seed: seed,
+	}
 	if planned < 1 || planned > maxPlanned {
 		return plan, program.Usagef("plan: out of range, %d requests, want 1 to %d",
 			planned, maxPlanned)
@@ -67,6 +78,19 @@ func NewPlan(arrival string, rate int, duration time.Duration, seed uint64) (Pla
 		plan.offsets = poissonOffsets(planned, duration, seed)
 	}
 	return plan, nil
+}
+
+// Prewarm puts rate x length requests at even distances before the others, which are all due length
+// later. It is part of the same attack, so that the connections it opens are kept.
+func (p *Plan) Prewarm(rate int, length time.Duration) error {
+	requests := uint64(math.Round(float64(rate) * length.Seconds()))
+	if requests < 1 || requests+p.Planned > maxPlanned {
+		return program.Usagef("pre-warming: out of range, %d requests, want 1 to %d",
+			requests, maxPlanned-p.Planned)
+	}
+	p.slow = slowPart{requests, time.Second / time.Duration(rate), length}
+	p.Planned += requests
+	return nil
 }
 
 // poissonOffsets uses that n+1 exponential gaps, scaled to fill the duration, have the joint
@@ -88,10 +112,14 @@ func poissonOffsets(n uint64, duration time.Duration, seed uint64) []time.Durati
 
 // Offset returns when request seq is due, counted from the start.
 func (p *Plan) Offset(seq uint64) time.Duration {
-	if p.offsets != nil {
-		return p.offsets[seq]
+	if seq < p.slow.requests {
+		return time.Duration(seq) * p.slow.interval
 	}
-	return time.Duration(seq) * p.Interval
+	seq -= p.slow.requests
+	if p.offsets != nil {
+		return p.slow.length + p.offsets[seq]
+	}
+	return p.slow.length + time.Duration(seq)*p.Interval
 }
 
 type planDocument struct {
@@ -104,6 +132,14 @@ type planDocument struct {
 	StartNs     string `json:"startNs,omitempty"`
 	Seed        uint64 `json:"seed"`
 	OffsetsFile string `json:"offsetsFile,omitempty"`
+	// Prewarm counts among Planned; a plan of measured requests has none.
+	Prewarm *prewarmDocument `json:"prewarm,omitempty"`
+}
+
+type prewarmDocument struct {
+	Requests   uint64 `json:"requests"`
+	IntervalNs int64  `json:"intervalNs"`
+	LengthNs   int64  `json:"lengthNs"`
 }
 
 // Write writes the plan document, and beside it the offsets of arrivals that are not uniform
@@ -119,6 +155,9 @@ func (p *Plan) writeAs(driver, path string, startNs int64) error {
 	}
 	if startNs != 0 {
 		document.StartNs = strconv.FormatInt(startNs, 10)
+	}
+	if slow := p.slow; slow.requests > 0 {
+		document.Prewarm = &prewarmDocument{slow.requests, int64(slow.interval), int64(slow.length)}
 	}
 	if p.offsets != nil {
 		offsets := strings.TrimSuffix(path, ".json") + ".offsets.csv.gz"
@@ -148,10 +187,10 @@ func (p *Plan) writeOffsets(path string) (err error) {
 	out := bufio.NewWriter(compressed)
 	out.WriteString("seq,offsetNs\n")
 	var line []byte
-	for seq, offset := range p.offsets {
-		line = strconv.AppendInt(line[:0], int64(seq), 10)
+	for seq := range p.Planned {
+		line = strconv.AppendUint(line[:0], seq, 10)
 		line = append(line, ',')
-		line = strconv.AppendInt(line, int64(offset), 10)
+		line = strconv.AppendInt(line, int64(p.Offset(seq)), 10)
 		out.Write(append(line, '\n')) // bufio keeps the first error for Flush
 	}
 	if err := out.Flush(); err != nil {

@@ -58,6 +58,32 @@ func TestTheSameSeedGivesTheSameArrivals(t *testing.T) {
 	}
 }
 
+func TestPrewarmingComesFirstAndPutsOffAllElse(t *testing.T) {
+	for _, arrival := range []string{Uniform, Poisson} {
+		bare := mustPlan(t, arrival, 1000, 3*time.Second, 7)
+		plan := mustPlan(t, arrival, 1000, 3*time.Second, 7)
+		if err := plan.Prewarm(50, 2*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if plan.Planned != 3100 || plan.Offset(1) != 20*time.Millisecond ||
+			plan.Offset(99) != 1980*time.Millisecond {
+			t.Errorf("%s: %d requests, due %s, %s", arrival, plan.Planned, plan.Offset(1), plan.Offset(99))
+		}
+		for _, seq := range []uint64{0, 1, 2999} {
+			if got, want := plan.Offset(100+seq), 2*time.Second+bare.Offset(seq); got != want {
+				t.Errorf("%s: request %d due at %s, want %s", arrival, 100+seq, got, want)
+			}
+		}
+	}
+}
+
+func TestPrewarmingWithoutARequestIsRefused(t *testing.T) {
+	plan := mustPlan(t, Uniform, 10, time.Second, 0)
+	if err := plan.Prewarm(1, time.Millisecond); err == nil {
+		t.Fatal("accepted pre-warming of no requests")
+	}
+}
+
 func TestAPlanWithoutRequestsIsRefused(t *testing.T) {
 	if _, err := NewPlan(Uniform, 1, time.Millisecond, 0); err == nil {
 		t.Fatal("accepted a plan of no requests")
@@ -79,7 +105,7 @@ func TestThePlanDocumentSaysWhereItsOffsetsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := planDocument{"ztbench/load-plan/1", "vegeta-paced", Poisson, 100, 10_000_000, 100,
-		"1700000000123456789", 9, "plan.offsets.csv.gz"}
+		"1700000000123456789", 9, "plan.offsets.csv.gz", nil}
 	if got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}

@@ -32,7 +32,7 @@ type SplitSummary struct {
 }
 
 // Split cuts the records of one attack in two at the first request that plan has due at or after
-// warmup. Measuring begins there: its rows count from 0 again, and the plan document written beside
+// warmup, which counts from the end of the pre-warming. Measuring begins there: its rows count from 0 again, and the plan document written beside
 // them has its start moved to that request, so that together they read like an attack of their own,
 // on connections that are warm. The rows before keep their numbers. planFile is the document of the
 // attack; without it the driver was the vegeta command line, which does not tell when it began.
@@ -44,7 +44,7 @@ func Split(
 	if err != nil {
 		return summary, err
 	}
-	measured, first, err := plan.after(warmup)
+	measured, first, err := plan.after(plan.slow.length + warmup)
 	if err != nil {
 		return summary, err
 	}
@@ -66,8 +66,8 @@ func Split(
 	return summary, measured.writeAs(driver, filepath.Join(directory, loadPlanFile), startNs)
 }
 
-// after returns the part of the plan that is due at or after the given offset, counted from its own
-// first request, and the number of that request in the whole plan.
+// after returns the part of the plan that is due at or after the given offset, which must not lie
+// within the pre-warming, counted from its own first request, and the number of that request in the whole plan.
 func (p *Plan) after(offset time.Duration) (rest Plan, first uint64, err error) {
 	for first < p.Planned && p.Offset(first) < offset {
 		first++
@@ -77,10 +77,11 @@ func (p *Plan) after(offset time.Duration) (rest Plan, first uint64, err error) 
 	}
 	rest = *p
 	rest.Planned -= first
+	rest.slow = slowPart{}
 	if p.offsets != nil {
 		rest.offsets = make([]time.Duration, rest.Planned)
 		for i := range rest.offsets {
-			rest.offsets[i] = p.offsets[first+uint64(i)] - p.offsets[first]
+			rest.offsets[i] = p.Offset(first+uint64(i)) - p.Offset(first)
 		}
 	}
 	return rest, first, nil

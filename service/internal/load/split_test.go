@@ -71,6 +71,30 @@ func readPlan(t *testing.T, directory string) (document planDocument) {
 
 var someStart = time.Unix(1_700_000_000, 0)
 
+func TestPrewarmingIsDroppedWithTheWarmup(t *testing.T) {
+	for _, arrival := range []string{Uniform, Poisson} {
+		bare := mustPlan(t, arrival, 1000, 5*time.Millisecond, 1)
+		plan := mustPlan(t, arrival, 1000, 5*time.Millisecond, 1)
+		if err := plan.Prewarm(100, 30*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		records, document := writeAttack(t, &plan, someStart, 0, 1, 2, 3, 4, 5, 6, 7)
+		out := t.TempDir()
+		warmup := bare.Offset(2) // three slow requests and two fast ones go
+		summary, err := Split(records, &plan, warmup, document, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := someStart.Add(30*time.Millisecond + bare.Offset(2)).UnixNano()
+		if summary.Rows != 3 || summary.WarmupRows != 5 || summary.FromNs != from {
+			t.Errorf("%s: %+v, want 3 rows after 5, from %d", arrival, summary, from)
+		}
+		if got := readPlan(t, out); got.Planned != 3 || got.Prewarm != nil {
+			t.Errorf("%s: plan %+v", arrival, got)
+		}
+	}
+}
+
 func TestMeasuredRequestsCountFromZeroAndTheirPlanStartsWithThem(t *testing.T) {
 	plan, err := NewPlan(Uniform, 1000, 5*time.Millisecond, 1)
 	if err != nil {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -36,14 +37,20 @@ func observe(parent context.Context, p *Probe, token string) Observation {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	var connected atomic.Bool
-	transport := newTransport(p, &connected)
+	security, err := newTLSConfig(p)
+	if err != nil {
+		return Observation{Outcome: Error, Error: err.Error()}
+	}
+	transport := newTransport(p, security, &connected)
 	defer transport.CloseIdleConnections()
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return failure(parent, err, connected.Load(), p.TimeoutSeconds)
 	}
 	response.Body.Close()
-	seen := Observation{Outcome: Status, Status: response.StatusCode}
+	seen := Observation{
+		Outcome: Status, Status: response.StatusCode, TLS: tlsFacts(response.TLS),
+	}
 	if expected := p.Expect.Header; expected != nil {
 		if values := response.Header.Values(expected.Name); len(values) > 0 {
 			all := strings.Join(values, ", ")
@@ -60,7 +67,9 @@ func failure(parent context.Context, err error, connected bool, timeout float64)
 	switch {
 	case parent.Err() != nil:
 		return Observation{Outcome: Error, Error: "the deadline of all probes passed first"}
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET),
+		// The other side had closed before the request was written; which of these is seen is chance.
+		errors.Is(err, syscall.EPIPE), isAlert(err):
 		return Observation{Outcome: Refused, Error: err.Error()}
 	case late && !connected:
 		return Observation{Outcome: NoResponse, Error: fmt.Sprintf("no connection in %v s", timeout)}
@@ -72,7 +81,7 @@ func failure(parent context.Context, err error, connected bool, timeout float64)
 }
 
 // newTransport speaks one version only and asks no proxy. RoundTrip follows no redirects.
-func newTransport(p *Probe, connected *atomic.Bool) *http.Transport {
+func newTransport(p *Probe, security *tls.Config, connected *atomic.Bool) *http.Transport {
 	protocols := new(http.Protocols)
 	if p.HTTP == "2" {
 		protocols.SetHTTP2(true)
@@ -87,5 +96,7 @@ func newTransport(p *Probe, connected *atomic.Bool) *http.Transport {
 		connected.Store(err == nil)
 		return conn, err
 	}
-	return &http.Transport{Protocols: protocols, DialContext: dial, DisableCompression: true}
+	return &http.Transport{
+		Protocols: protocols, DialContext: dial, TLSClientConfig: security, DisableCompression: true,
+	}
 }

@@ -52,8 +52,18 @@ type Probe struct {
 	HTTP           string            `json:"http"`
 	Headers        map[string]string `json:"headers"`
 	TokenFile      string            `json:"tokenFile"`
+	TLS            *TLS              `json:"tls"`
 	TimeoutSeconds float64           `json:"timeoutSeconds"`
 	Expect         Expectation       `json:"expect"`
+}
+
+// TLS is how an https probe speaks: files are PEM, and the server must have the SPIFFE ID.
+type TLS struct {
+	CAFile   string   `json:"caFile"`
+	ServerID string   `json:"serverId"`
+	CertFile string   `json:"certFile"`
+	KeyFile  string   `json:"keyFile"`
+	ALPN     []string `json:"alpn"`
 }
 
 // Expectation is what must be observed.
@@ -88,10 +98,21 @@ type Result struct {
 // Observation is what was seen. Header is the value of the expected header, if one was expected and
 // the answer had it.
 type Observation struct {
-	Outcome string  `json:"outcome"`
-	Status  int     `json:"status,omitempty"`
-	Header  *string `json:"header,omitempty"`
-	Error   string  `json:"error,omitempty"`
+	Outcome string    `json:"outcome"`
+	Status  int       `json:"status,omitempty"`
+	Header  *string   `json:"header,omitempty"`
+	Error   string    `json:"error,omitempty"`
+	TLS     *TLSFacts `json:"tls,omitempty"`
+}
+
+// TLSFacts is what a handshake that succeeded has agreed on.
+type TLSFacts struct {
+	Version string `json:"version"`
+	Cipher  string `json:"cipher"`
+	Group   string `json:"group"`
+	ALPN    string `json:"alpn"`
+	KeyType string `json:"keyType"`
+	Peer    string `json:"peer"`
 }
 
 // Read reads and checks a request document; name is for messages.
@@ -144,6 +165,10 @@ func (p *Probe) check() error {
 		return fmt.Errorf("url: not an http or https URL, %q", p.URL)
 	case p.HTTP != "1.1" && p.HTTP != "2":
 		return fmt.Errorf("http: unknown, %q, want 1.1 or 2", p.HTTP)
+	case p.TLS != nil && (u.Scheme != "https" || p.TLS.CAFile == "" || p.TLS.ServerID == ""):
+		return fmt.Errorf("tls: incomplete or not for %q, want https, caFile and serverId", p.URL)
+	case p.TLS != nil && (p.TLS.CertFile == "") != (p.TLS.KeyFile == ""):
+		return fmt.Errorf("tls: certFile and keyFile: one is missing, want both or none")
 	case p.TimeoutSeconds <= 0 || p.TimeoutSeconds > 600:
 		return fmt.Errorf("timeoutSeconds: out of range, %v, want up to 600", p.TimeoutSeconds)
 	}

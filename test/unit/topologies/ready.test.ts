@@ -23,7 +23,7 @@ function runWith(prober: string) {
   const topology = topologyNamed("jwt");
   const place = { testbed: exampleTestbed, scheduling: "rr" as const, programs };
   const { deployment } = renderNative(topology, readParameters(topology, {}), place);
-  const input = renderHostScript(renderReady(deployment, programs));
+  const input = renderHostScript(renderReady(deployment, "client", programs));
   const result = spawnSync("bash", ["-s", "create"], { input, encoding: "utf8", timeout: 20_000 });
   return { deployment, ...result };
 }

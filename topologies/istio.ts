@@ -1,0 +1,157 @@
+/**
+ * What Istio is told of a mesh, as its own objects. Only API versions and fields that Istio 1.20
+ * serves, too, so that the same objects go to a cluster. Pure.
+ */
+import type { HttpVersion } from "./model.ts";
+import { keyExchangeGroup } from "./tls.ts";
+
+export const trustDomain = "cluster.local";
+export const meshNamespace = "ztbench";
+export const rootNamespace = "istio-system";
+const serviceName = "echo";
+
+/** Name by which proxies know the service. */
+export const serviceHost = `${serviceName}.${meshNamespace}.svc.${trustDomain}`;
+
+/** Label of the service's workload, which the objects select it by. */
+export const serviceLabels = { app: serviceName } as const;
+
+export type IstioObject = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly spec: object;
+};
+
+/** What a workload with this service account is called in its certificate. */
+export function spiffeId(account: string, domain = trustDomain): string {
+  return `spiffe://${principalOf(account, domain)}`;
+}
+
+function principalOf(account: string, domain = trustDomain): string {
+  return `${domain}/ns/${meshNamespace}/sa/${account}`;
+}
+
+export type MeshPolicy = {
+  /** Service accounts whose requests are let through. */
+  readonly callers: readonly string[];
+  /** Connections at most from a sidecar to another, and from a sidecar to its service. */
+  readonly connections: number;
+};
+
+/** Who may call the service, and how: the same on hosts and in a cluster. */
+export function renderPolicy({ callers, connections }: MeshPolicy): IstioObject[] {
+  return [
+    {
+      apiVersion: "security.istio.io/v1beta1",
+      kind: "PeerAuthentication",
+      metadata: { name: "default", namespace: meshNamespace },
+      spec: { mtls: { mode: "STRICT" } },
+    },
+    {
+      apiVersion: "security.istio.io/v1beta1",
+      kind: "AuthorizationPolicy",
+      metadata: { name: "callers", namespace: meshNamespace },
+      spec: {
+        selector: { matchLabels: serviceLabels },
+        action: "ALLOW",
+        rules: [{ from: [{ source: { principals: callers.map((c) => principalOf(c)) } }] }],
+      },
+    },
+    {
+      apiVersion: "networking.istio.io/v1beta1",
+      kind: "DestinationRule",
+      metadata: { name: serviceName, namespace: meshNamespace },
+      spec: {
+        host: serviceHost,
+        trafficPolicy: {
+          tls: { mode: "ISTIO_MUTUAL" },
+          connectionPool: {
+            tcp: { maxConnections: connections },
+            // The version of a leg is what its port says, never what Istio makes of it.
+            http: { h2UpgradePolicy: "DO_NOT_UPGRADE" },
+          },
+        },
+      },
+    },
+  ];
+}
+
+export type MeshService = {
+  /** Address that clients send to. */
+  readonly address: string;
+  readonly port: number;
+  readonly http: HttpVersion;
+  /** Address of the host that runs it. */
+  readonly workload: string;
+  /** Service account that it runs as. */
+  readonly account: string;
+};
+
+/** Where the service is; a cluster knows that by itself. */
+export function renderRegistry(service: MeshService): IstioObject[] {
+  const { address, port, workload, account } = service;
+  const isHttp2 = service.http === "2";
+  return [
+    {
+      apiVersion: "networking.istio.io/v1beta1",
+      kind: "ServiceEntry",
+      metadata: { name: serviceName, namespace: meshNamespace },
+      spec: {
+        hosts: [serviceHost],
+        addresses: [address],
+        location: "MESH_INTERNAL",
+        resolution: "STATIC",
+        ports: [
+          {
+            number: port,
+            name: isHttp2 ? "http2" : "http",
+            protocol: isHttp2 ? "HTTP2" : "HTTP",
+            targetPort: port,
+          },
+        ],
+        workloadSelector: { labels: serviceLabels },
+      },
+    },
+    {
+      apiVersion: "networking.istio.io/v1beta1",
+      kind: "WorkloadEntry",
+      metadata: { name: serviceName, namespace: meshNamespace },
+      spec: { address: workload, labels: serviceLabels, serviceAccount: account },
+    },
+  ];
+}
+
+export type MeshSettings = {
+  /** Where proxies find the control plane, host:port. */
+  readonly discovery: string;
+  /** Directory of the objects; absent in a cluster, which has them itself. */
+  readonly objects?: string;
+};
+
+/** The mesh configuration that the control plane starts with. */
+export function meshConfig({ discovery, objects }: MeshSettings): object {
+  return {
+    rootNamespace,
+    trustDomain,
+    enableTracing: false,
+    accessLogFile: "",
+    outboundTrafficPolicy: { mode: "REGISTRY_ONLY" },
+    ...(objects === undefined ? {} : { configSources: [{ address: `fs://${objects}` }] }),
+    defaultConfig: { discoveryAddress: discovery, controlPlaneAuthPolicy: "MUTUAL_TLS" },
+    defaultProviders: {},
+    tlsDefaults: { ecdhCurves: [keyExchangeGroup] },
+  };
+}
+
+/** Settings of the control plane that Envoys without Istio's own filters need. */
+export const controlEnvironment = {
+  PILOT_ENABLE_METADATA_EXCHANGE: "false",
+  PILOT_ENABLE_ALPN_FILTER: "false",
+  PILOT_DISABLE_MX_ALPN: "true",
+} as const;
+
+/** Text of objects for a file: JSON, which is YAML, too. */
+export function renderObjects(objects: readonly IstioObject[]): string {
+  return objects.map((object) => `${JSON.stringify(object, null, 1)}\n`).join("---\n");
+}
