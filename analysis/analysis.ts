@@ -1,5 +1,6 @@
 /** All that is computed from a bundle; the renderers show it, nothing else may. */
 import type { Comparison, JudgedRun } from "./comparison.ts";
+import type { TreatmentCurves } from "./curve.ts";
 import type { Stamp } from "./stamp.ts";
 
 export type Analysis = {
@@ -11,4 +12,6 @@ export type Analysis = {
   /** Planned runs that the bundle does not hold. */
   readonly notRun: readonly string[];
   readonly comparison: Comparison;
+  /** Distribution of each treatment over its valid runs, in the order of the plan. */
+  readonly curves: readonly TreatmentCurves[];
 };

@@ -15,7 +15,7 @@ import {
   type RatioEstimate,
 } from "./loss.ts";
 import type { RunResources } from "./resources.ts";
-import { median } from "./statistics.ts";
+import { geometricMean, median } from "./statistics.ts";
 
 /** A run that was measured, or broke off before there was anything to measure. */
 export type JudgedRun = {
@@ -72,21 +72,33 @@ export type DroppedBlock = { readonly block: number; readonly lacks: string };
 export const lossMetricIds = ["responseP50", "responseP99", "cpuPerRequest"] as const;
 export type LossMetricId = (typeof lossMetricIds)[number];
 
+/** What one complete block shows; the estimates are made of these. */
+export type BlockPoint = {
+  readonly block: number;
+  /** Treatment over the geometric mean of the block's baselines; for noise, second over first. */
+  readonly ratio: number;
+};
+export type BlockPoints = Readonly<Record<LossMetricId, readonly BlockPoint[]>>;
+
 export type Blocks = { readonly complete: number; readonly dropped: readonly DroppedBlock[] };
 
 export type Loss = {
   readonly label: string;
+  /** What it is compared with. */
+  readonly baseline: string;
   readonly ratios: Readonly<Record<LossMetricId, RatioEstimate>>;
   /** In the unit of the metric: nanoseconds, or microseconds of CPU time. */
   readonly differences: Readonly<Record<LossMetricId, DifferenceEstimate>>;
   readonly coresDifference: DifferenceEstimate;
   readonly throughput: ReasonCell;
+  readonly points: BlockPoints;
   readonly blocks: Blocks;
 };
 
 /** The baseline's second run against its first: what looks like loss without any. */
 export type Noise = {
   readonly ratios: Readonly<Record<LossMetricId, RatioEstimate>>;
+  readonly points: BlockPoints;
   readonly blocks: Blocks;
 };
 
@@ -221,7 +233,8 @@ function lossOf(
 ): Loss {
   const { label } = treatment;
   const own = runs.filter((run) => run.label === label);
-  const { complete, dropped } = blocksOf(plan.blocks, baselineOf(plan, treatment), label, runs);
+  const baseline = baselineOf(plan, treatment);
+  const { complete, dropped } = blocksOf(plan.blocks, baseline, label, runs);
   const ratio = (id: MetricId): RatioEstimate => {
     if (complete.length === 0) return { kind: "none", reason: whyNoBlock(own) };
     const pairs = pairsOf(complete, id);
@@ -236,10 +249,12 @@ function lossOf(
   };
   return {
     label,
+    baseline,
     ratios: forEachMetric(ratio),
     differences: forEachMetric(difference),
     coresDifference: difference("cores"),
     throughput: notMeasured,
+    points: pointsOf(complete, ({ treatment: x, baseline: own }) => x / geometricMean(own)),
     blocks: { complete: complete.length, dropped },
   };
 }
@@ -296,6 +311,17 @@ function pairsOf(blocks: readonly Block[], id: MetricId): readonly Pair[] | stri
   return pairs;
 }
 
+/** Blocks as points of a plot; a ratio that is none is left out, its estimate says why. */
+function pointsOf(blocks: readonly Block[], ratioOf: (pair: Pair) => number): BlockPoints {
+  return forEachMetric((id) => {
+    const pairs = pairsOf(blocks, id);
+    if (typeof pairs === "string") return [];
+    return pairs
+      .map((pair) => ({ block: pair.block, ratio: ratioOf(pair) }))
+      .filter(({ ratio }) => Number.isFinite(ratio));
+  });
+}
+
 function noiseOf(plan: Plan, baseline: string, runs: readonly JudgedRun[]): Noise {
   const { complete, dropped } = blocksOf(plan.blocks, baseline, baseline, runs);
   const noise = (id: MetricId): RatioEstimate => {
@@ -309,6 +335,7 @@ function noiseOf(plan: Plan, baseline: string, runs: readonly JudgedRun[]): Nois
   };
   return {
     ratios: forEachMetric(noise),
+    points: pointsOf(complete, ({ baseline: [a, b] }) => b / a),
     blocks: { complete: complete.length, dropped },
   };
 }

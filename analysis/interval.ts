@@ -19,7 +19,8 @@ export type IntervalLog = {
   readonly write: (line: string) => void;
 };
 
-function newSeries(): Series {
+/** Empty histograms, which the caller frees with `destroySeries`. */
+export function newSeries(): Series {
   return {
     response: new LatencyHistogram(),
     service: new LatencyHistogram(),
@@ -96,7 +97,8 @@ export class IntervalRecorder {
   }
 }
 
-function destroySeries(series: Series): void {
+/** Frees what `newSeries` made. */
+export function destroySeries(series: Series): void {
   for (const name of seriesNames) series[name].destroy();
 }
 

@@ -6,7 +6,7 @@ import { Failure } from "../contracts/failure.ts";
 import type { LoadPlan } from "../contracts/record.ts";
 import { type Cell, none, value } from "./cell.ts";
 import { highestTrackableNs, type LatencyHistogram } from "./histogram.ts";
-import { IntervalRecorder } from "./interval.ts";
+import { IntervalRecorder, type Series } from "./interval.ts";
 import { readRequests, type RequestTotals } from "./requests.ts";
 
 export const quantileNames = ["p50", "p95", "p99", "p99.9"] as const;
@@ -14,7 +14,7 @@ export type QuantileName = (typeof quantileNames)[number];
 const quantileOf = { p50: 0.5, p95: 0.95, p99: 0.99, "p99.9": 0.999 } as const;
 
 /** A quantile is only told if so many planned requests lie beyond it. */
-const tailRequestsMin = 100;
+export const tailRequestsMin = 100;
 
 export type SeriesSummary = {
   readonly count: number;
@@ -57,6 +57,8 @@ export type LatencySource = {
   readonly offsetsNs?: Float64Array;
   /** Receives the interval log line by line. */
   readonly writeInterval?: (line: string) => void;
+  /** Receives the histograms of the run before they are freed; the receiver copies what it needs. */
+  readonly takeTotals?: (totals: Series) => void;
 };
 
 /**
@@ -104,7 +106,9 @@ export async function measureLatency(source: LatencySource): Promise<RunLatency>
       }
       return undefined;
     });
-    const { response, service, lag } = recorder.finish();
+    const finished = recorder.finish();
+    source.takeTotals?.(finished);
+    const { response, service, lag } = finished;
     return {
       ...countsOf(totals, loadPlan.planned),
       overflow,

@@ -1,5 +1,5 @@
 /** The door of analysis: a bundle goes in, judged runs, comparison and tables come out. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunRecord } from "../contracts/record.ts";
 import {
@@ -13,6 +13,7 @@ import {
 } from "./bundle.ts";
 import type { Analysis } from "./analysis.ts";
 import { compare, type JudgedRun } from "./comparison.ts";
+import { CurveCollector } from "./curve.ts";
 import { renderCsv } from "./csv.ts";
 import { judgeBrokenRun, judgeRun, type Reference, verdictOf } from "./gates.ts";
 import { renderJson } from "./json.ts";
@@ -35,19 +36,30 @@ export type AnalyseOptions = {
  * @throws Failure `document` if the bundle was changed or a file of it is bad
  */
 export async function analyse(bundleDir: string, options: AnalyseOptions = {}): Promise<Analysis> {
-  const bundle = await openBundle(bundleDir);
+  return analyseBundle(await openBundle(bundleDir), options);
+}
+
+async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<Analysis> {
   const runs: JudgedRun[] = [];
   const references = new Map<string, Reference>();
-  for (const run of bundle.runs) runs.push(await judge(bundle, run, references, options));
-  const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
-  return {
-    schema: "ztbench/analysis/1",
-    stamp: stampOf(bundle.plan, bundle.manifest),
-    softirq: describeSoftirq(bundle.manifest.facts),
-    runs,
-    notRun: bundle.manifest.order.map(cellKey).filter((key) => !done.has(key)),
-    comparison: compare(bundle.plan, runs),
-  };
+  const collector = new CurveCollector();
+  try {
+    for (const run of bundle.runs) {
+      runs.push(await judge(bundle, run, references, collector, options));
+    }
+    const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
+    return {
+      schema: "ztbench/analysis/1",
+      stamp: stampOf(bundle.plan, bundle.manifest),
+      softirq: describeSoftirq(bundle.manifest.facts),
+      runs,
+      notRun: bundle.manifest.order.map(cellKey).filter((key) => !done.has(key)),
+      comparison: compare(bundle.plan, runs),
+      curves: collector.curves(bundle.plan.treatments.map(({ label }) => label)),
+    };
+  } finally {
+    collector.destroy();
+  }
 }
 
 /** Writes loss.txt, loss.md, loss.csv and loss.json into `<bundle>/tables/`. */
@@ -60,16 +72,30 @@ export async function writeTables(analysis: Analysis, bundleDir: string): Promis
   await writeFile(join(directory, "loss.json"), renderJson(analysis));
 }
 
-/** Analyses a bundle and writes all that can be derived from it: tables and interval logs. */
+/** Name of the page that `report` writes into a bundle. */
+export const htmlFile = "report.html";
+
+/**
+ * Analyses a bundle and writes all that can be derived from it: tables, interval logs and the page
+ * for people.
+ *
+ * @throws Failure `document` if the bundle was changed or a file of it is bad
+ */
 export async function report(bundleDir: string): Promise<Analysis> {
+  const bundle = await openBundle(bundleDir);
   const logs = join(bundleDir, "tables", "hlog");
-  const analysis = await analyse(bundleDir, {
+  const analysis = await analyseBundle(bundle, {
     writeIntervalLog: async (runName, log) => {
       await mkdir(logs, { recursive: true });
       await writeFile(join(logs, `${runName}.hlog`), log);
     },
   });
   await writeTables(analysis, bundleDir);
+  const planText = await readFile(join(bundleDir, "plan.yaml"), "utf8");
+  // Loaded when needed: the plot library takes longer to start than most verbs to run.
+  const { renderHtml } = await import("./html/page.ts");
+  const { manifest, runs } = bundle;
+  await writeFile(join(bundleDir, htmlFile), renderHtml(analysis, { planText, manifest, runs }));
   return analysis;
 }
 
@@ -77,6 +103,7 @@ async function judge(
   bundle: Bundle,
   run: BundleRun,
   references: Map<string, Reference>,
+  collector: CurveCollector,
   options: AnalyseOptions,
 ): Promise<JudgedRun> {
   const { record } = run;
@@ -84,7 +111,7 @@ async function judge(
   const identity = { name: run.name, run: record.run, block, position, label, arm };
   const broken = record.schema === "ztbench/failed-run/1" || !run.files.includes(requestsFile);
   if (broken) return { ...identity, verdict: "INVALID", gates: judgeBrokenRun(record) };
-  const latency = await latencyOf(bundle, run, record, options);
+  const latency = await latencyOf(bundle, run, record, collector, options);
   const resources = measureResources(
     record,
     latency,
@@ -92,7 +119,9 @@ async function judge(
   );
   const reference = referenceOf(record, references);
   const gates = judgeRun({ record, plan: bundle.plan, latency, resources, reference });
-  return { ...identity, verdict: verdictOf(gates), gates, latency, resources };
+  const verdict = verdictOf(gates);
+  collector.settle(label, verdict, latency);
+  return { ...identity, verdict, gates, latency, resources };
 }
 
 const requestsFile = "requests.csv.gz";
@@ -101,6 +130,7 @@ async function latencyOf(
   bundle: Bundle,
   run: BundleRun,
   record: RunRecord,
+  collector: CurveCollector,
   { writeIntervalLog }: AnalyseOptions,
 ) {
   const { loadPlan, measuredFromNs } = record;
@@ -111,6 +141,9 @@ async function latencyOf(
     name: runFileName(run, requestsFile),
     loadPlan,
     measuredFromNs,
+    takeTotals: (totals) => {
+      collector.hold(totals);
+    },
     ...(offsetsFile !== undefined && {
       offsetsNs: await readOffsets(
         runPath(bundle, run, offsetsFile),

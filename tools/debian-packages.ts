@@ -32,5 +32,6 @@ export const debianPackages: readonly DebianPackage[] = [
   debian("lab", "iptables", ["iptables"], "leak check: rules before and after"),
   debian("lab", "procps", ["pgrep", "sysctl"], "process and kernel settings lookups"),
   debian("lab", "curl", ["curl"], "one request by hand from the README"),
+  debian("test", "chromium", ["chromium"], "shows and prints the report page in a real browser"),
   debian("test", "openssh-server", ["sshd"], "conformance tests of the command provider"),
 ];

@@ -226,11 +226,13 @@ const library = <N extends string>(name: N, version: string, why: string) =>
   ({ name, version, sets: both, why, origin: npm }) as const;
 
 const libraries = [
+  library("@observablehq/plot", "0.6.17", "plots of the report page, drawn without a browser"),
   library("@pulumi/command", "1.2.1", "types of the command provider"),
   library("@pulumi/kubernetes", "4.25.0", "types of the Kubernetes provider"),
   library("@pulumi/pulumi", "3.248.0", "the Node.js SDK of the engine"),
   library("@stdlib/stats-base-dists-t-quantile", "0.2.3", "t quantiles of the intervals"),
   library("hdr-histogram-js", "3.0.1", "latency histograms"),
+  library("linkedom", "0.18.15", "the document that plots are drawn in"),
   library("tsx", "4.23.15", "runs TypeScript on Node 20"),
   library("yaml", "2.9.1", "documents with positions"),
   library("zod", "4.6.7", "schemas of the documents"),
@@ -239,6 +241,7 @@ const libraries = [
   library("@types/node", "20.19.25", "types of Node"),
   library("eslint", "9.39.1", "lint"),
   library("fast-check", "4.11.0", "property tests"),
+  library("playwright-core", "1.65.1", "drives Chromium in the tests of the report page"),
   library("prettier", "3.10.1", "formatting"),
   library("typescript", "6.0.3", "type check"),
   library("typescript-eslint", "8.74.0", "typed lint rules"),

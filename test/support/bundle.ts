@@ -30,6 +30,8 @@ export type RunContent = {
   readonly rows: readonly Row[];
   /** CPU time of the service per request, microseconds. */
   readonly cpuPerRequestUs: number;
+  /** The same of further units on the server, which `edit` puts into the deployment. */
+  readonly furtherUs?: Readonly<Record<string, number>>;
   readonly edit?: (record: RunRecord) => RunRecord;
 };
 
@@ -300,7 +302,8 @@ async function writeRun(directory: string, content: RunContent, record: RunRecor
   await mkdir(path.join(home, "samples"), { recursive: true });
   await writeFile(path.join(home, "record.json"), JSON.stringify(record, null, 2));
   await writeFile(path.join(home, "requests.csv.gz"), renderRows(content.rows));
-  const served = [{ unit: "ztbench-echo.service", usPerSecond: content.cpuPerRequestUs * rateQps }];
+  const used = { "ztbench-echo.service": content.cpuPerRequestUs, ...content.furtherUs };
+  const served = Object.entries(used).map(([unit, us]) => ({ unit, usPerSecond: us * rateQps }));
   const sent = [{ unit: record.generator.unit, usPerSecond: 200_000 }];
   await writeFile(path.join(home, "samples/server.txt"), sampleText(served, durationSeconds));
   await writeFile(path.join(home, "samples/client.txt"), sampleText(sent, durationSeconds));
