@@ -1,8 +1,7 @@
 /** The verb `report`: makes the tables of a bundle anew and prints the comparison. */
 import path from "node:path";
-import { report as analyseBundle } from "../analysis/report.ts";
-import { renderJson } from "../analysis/json.ts";
-import { renderText } from "../analysis/text.ts";
+import { htmlFile } from "../analysis/report.ts";
+import { deriveResults } from "./results.ts";
 import { readArguments, type Verb } from "./verb.ts";
 
 const usage = `./ztbench report BUNDLE [--json]
@@ -15,8 +14,9 @@ export const report: Verb = {
   async run(argv, io) {
     const options = { json: { type: "boolean" } } as const;
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
-    const analysis = await analyseBundle(path.resolve(positionals[0] ?? ""));
-    io.print(values.json === true ? renderJson(analysis) : renderText(analysis));
+    const bundleDir = path.resolve(positionals[0] ?? "");
+    io.print((await deriveResults(bundleDir, values.json === true)).shown);
+    io.say(`report: ${path.join(bundleDir, htmlFile)}`);
     return 0;
   },
 };
