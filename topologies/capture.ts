@@ -54,11 +54,11 @@ export function captureStep(captured: Captured, root: string, programs: string):
       ...(route === undefined ? [] : [`ip route flush exact ${route}`]),
       `! ${hasChains} || ${tool} --cleanup-only ${rules} >/dev/null 2>&1 || :`,
       // A table that was made for the rules goes, too, once none but its own chains is in it.
-      `[ ! -e ${before} ] || for kind in nat raw mangle; do`,
-      `  grep -qx "table ip $kind" ${before} ||`,
-      '    nft list table ip "$kind" 2>/dev/null |',
+      `[ ! -e ${before} ] || for table in 'ip nat' 'ip6 nat' 'ip mangle' 'ip raw'; do`,
+      `  grep -qx "table $table" ${before} ||`,
+      "    nft list table $table 2>/dev/null |",
       "    grep -Eqv '^(table .*|\\s(chain .*|\\s(type|policy) .*|\\}))?\\}?$' ||",
-      '    nft delete table ip "$kind" 2>/dev/null || :',
+      "    nft delete table $table 2>/dev/null || :",
       "done",
     ].join("\n"),
     left: [
