@@ -8,6 +8,19 @@ const label = z
 
 export const drivers = ["vegeta", "vegeta-paced"] as const;
 
+/**
+ * `steady`: pools are warmed and what that took is dropped. `cold-start`: full rate from the first
+ * request on fresh processes, measured from it. Runs of the two are never compared.
+ */
+export const conditions = ["steady", "cold-start"] as const;
+export type Condition = (typeof conditions)[number];
+
+/**
+ * Whether the load driver opens no more connections than the plan declares, or as many as the
+ * driver would by itself: vegeta keeps 10000 idle ones and opens one for each request that waits.
+ */
+export const connectionLimits = ["bounded", "driver-default"] as const;
+
 const rateQps = z.int("must be a whole number").positive("must be greater than 0").max(100_000);
 
 /** One thing to measure. Its label names rows and directories and is never parsed. */
@@ -19,6 +32,8 @@ export const treatmentSchema = z
     parameters: z.record(z.string(), z.union([z.string(), z.number()])).default({}),
     driver: z.enum(drivers).default("vegeta-paced"),
     arrival: z.enum(["uniform", "poisson"]).default("uniform"),
+    condition: z.enum(conditions).default("steady"),
+    connectionLimit: z.enum(connectionLimits).default("bounded"),
     /** Requests per second of this treatment, where it is not that of `load`. */
     rateQps: rateQps.optional(),
     /** Label of the treatment it is compared with, where it is not the plan's baseline. */
@@ -32,6 +47,18 @@ export const treatmentSchema = z
         message: "must be uniform with driver vegeta, which knows no other",
       });
     }
+    if (treatment.connectionLimit === "bounded") return;
+    const lacks = [
+      ...(treatment.driver === "vegeta" ? [] : ["driver vegeta"]),
+      ...(treatment.condition === "cold-start" ? [] : ["condition cold-start"]),
+    ];
+    if (lacks.length > 0) {
+      context.addIssue({
+        code: "custom",
+        path: ["connectionLimit"],
+        message: `must be bounded, driver-default goes with ${lacks.join(" and ")} only`,
+      });
+    }
   });
 export type Treatment = z.infer<typeof treatmentSchema>;
 
@@ -39,7 +66,17 @@ export const loadSchema = z
   .strictObject({
     /** Requests per second of every treatment that has no rate of its own. */
     rateQps,
-    warmupSeconds: z.number().positive("must be greater than 0").max(3600),
+    /** What comes before the warm-up: requests so few that connections open one at a time. */
+    prewarm: z
+      .strictObject({
+        /** At most the rate of the load itself. */
+        rateQps: rateQps.default(50),
+        /** 0: none. */
+        seconds: z.number().nonnegative("must not be negative").max(60).default(2),
+      })
+      .prefault({}),
+    /** Of steady treatments; a cold start has neither pre-warming nor warm-up. */
+    warmupSeconds: z.number().nonnegative("must not be negative").max(3600),
     durationSeconds: z.number().positive("must be greater than 0").max(3600),
     timeoutSeconds: z.number().positive("must be greater than 0").max(60).default(5),
     /** TCP connections of the load driver, idle and at most. */
@@ -81,6 +118,15 @@ export const minimumSchema = z.strictObject({
 });
 export type Minimum = z.infer<typeof minimumSchema>;
 
+/** What cold starts are judged by; declared before the first request, like everything in a plan. */
+export const coldStartSchema = z.strictObject({
+  /** More connections opened than so many times the declared ones make a storm. */
+  stormFactor: z.number().gt(1, "must be greater than 1").max(1000).default(4),
+  /** Response time that a user would still take. */
+  sloMilliseconds: z.number().positive("must be greater than 0").max(60_000).default(10),
+});
+export type ColdStartSettings = z.infer<typeof coldStartSchema>;
+
 type Complain = (path: (string | number)[], message: string) => void;
 
 export const planSchema = z
@@ -96,6 +142,7 @@ export const planSchema = z
     minimum: minimumSchema.optional(),
     treatments: z.array(treatmentSchema).min(1),
     load: loadSchema,
+    coldStart: coldStartSchema.optional(),
     /** Smallest ratio that matters, e.g. 0.05; used for "equivalent". */
     equivalenceMargin: z.number().gt(0).lt(1),
   })
@@ -115,6 +162,10 @@ export const planSchema = z
     if (!seen.has(plan.baseline)) {
       complain(["baseline"], `must be the label of a treatment (${labels})`);
     }
+    const steady = plan.treatments.find(({ condition }) => condition === "steady");
+    if (steady !== undefined && plan.load.warmupSeconds === 0) {
+      complain(["load", "warmupSeconds"], `must be greater than 0, ${steady.label} is steady`);
+    }
     plan.treatments.forEach((_, index) => {
       checkBaseline(plan, index, complain);
     });
@@ -123,9 +174,22 @@ export type Plan = z.infer<typeof planSchema>;
 
 type Compared = Pick<Plan, "baseline" | "treatments" | "load">;
 
-/** Load settings of a treatment: those of the plan, at its own rate if it has one. */
+/**
+ * Load settings that a treatment really gets: those of the plan, at its own rate if it has one,
+ * pre-warmed at no more than that; a cold start without anything before it.
+ */
 export function loadOf(plan: Pick<Plan, "load">, treatment: Treatment): LoadSettings {
-  return { ...plan.load, rateQps: treatment.rateQps ?? plan.load.rateQps };
+  const { prewarm } = plan.load;
+  const own = treatment.rateQps ?? plan.load.rateQps;
+  const slow = Math.min(prewarm.rateQps, own);
+  return treatment.condition === "cold-start"
+    ? { ...plan.load, rateQps: own, warmupSeconds: 0, prewarm: { rateQps: slow, seconds: 0 } }
+    : { ...plan.load, rateQps: own, prewarm: { ...prewarm, rateQps: slow } };
+}
+
+/** What cold starts of a plan are judged by. */
+export function coldStartOf(plan: Pick<Plan, "coldStart">): ColdStartSettings {
+  return plan.coldStart ?? coldStartSchema.parse({});
 }
 
 /** Label of the treatment that this one is compared with; a baseline's is its own. */

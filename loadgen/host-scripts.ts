@@ -2,11 +2,19 @@
 import type { Deployment } from "../contracts/deployment.ts";
 import type { Host } from "../contracts/testbed.ts";
 import { type RemoteScript, shellWord } from "./ssh.ts";
-import { loadUnitName, sampleUnitName, startCommand, unitPrefixes } from "./unit.ts";
+import {
+  loadUnitName,
+  prewarmUnitName,
+  sampleUnitName,
+  startCommand,
+  type TransientUnit,
+  unitPrefixes,
+} from "./unit.ts";
 import {
   type Attack,
   attackCommand,
   binaryDirectory,
+  prewarmCommand,
   splitCommand,
   targetsCommand,
 } from "./vegeta.ts";
@@ -28,23 +36,28 @@ export function runDirectoryOn(key: RunKey): string {
 
 const line = (words: readonly string[]): string => words.map(shellWord).join(" ");
 
+/** How often a host is sampled, and whether the counters of its proxies are among the samples. */
+export type Sampling = { readonly intervalSeconds: number; readonly proxies: boolean };
+
 /** Makes the directories, notes the state of the units and starts the sampler. */
 export function startScript(
   key: RunKey,
   host: Host,
   deployment: Deployment,
-  intervalSeconds: number,
+  { intervalSeconds, proxies }: Sampling,
 ): RemoteScript {
   const directory = runDirectoryOn(key);
   const generator = deployment.entry.host === host.name ? [loadUnitName(key.token, key.run)] : [];
   const units = [...unitsOn(host, deployment), ...generator];
+  const interval = `${Math.round(intervalSeconds * 1000)}ms`;
   const sampler = startCommand({
     name: sampleUnitName(key.token, key.run),
     command: [
       `${binaryDirectory}/ztsample`,
-      ...["-interval", `${Math.round(intervalSeconds * 1000)}ms`],
+      ...["-interval", interval],
       ...["-out", `${directory}/out/samples/${host.name}.txt`],
       ...units.flatMap((unit) => ["-unit", unit]),
+      ...(proxies ? timelineFlags(host, deployment, interval) : []),
     ],
     cpus: host.cpus.system,
     scheduling: "other",
@@ -55,7 +68,7 @@ export function startScript(
   return {
     title: "start of the sampler",
     text: [
-      `install -d -m 0755 ${directory}/out/{samples,units,proxies}`,
+      `install -d -m 0755 ${directory}/out/{samples,units,proxies,connections}`,
       `install -d -m 0700 ${directory}/private`,
       ...stateLines(key, host, deployment, "before"),
       `${line(sampler)} || { cat ${directory}/sampler.log >&2; exit 1; }`,
@@ -64,39 +77,75 @@ export function startScript(
   };
 }
 
-/** Asks the proxies of a host for their counters, as raw text; undefined where there are none. */
+/** Only what tells connections and handshakes: all counters four times a second would be load. */
+const timelineCounters = "cx_total|cx_active|ssl.handshake|ssl.session_reused";
+
+function timelineFlags(host: Host, deployment: Deployment, interval: string): string[] {
+  const admins = deployment.admin.filter((admin) => admin.host === host.name);
+  if (admins.length === 0) return [];
+  const query = `usedonly&filter=${encodeURIComponent(timelineCounters)}`;
+  return [
+    ...["-scrape-every", interval],
+    ...admins.flatMap(({ unit, url }) => [
+      "-scrape",
+      `${unit}=${url.replace(/\/$/, "")}/stats?${query}`,
+    ]),
+  ];
+}
+
+/**
+ * Asks the proxies of a host for their counters, and the kernel of the host that sends for its
+ * connections to the entry, both as raw text; undefined where there is nothing to ask.
+ */
 export function scrapeScript(
   key: RunKey,
   host: Host,
   deployment: Deployment,
 ): RemoteScript | undefined {
-  const lines = scrapeLines(key, host, deployment, "before");
+  const lines = [
+    ...connectionLines(key, host, deployment),
+    ...scrapeLines(key, host, deployment, "before"),
+  ];
   if (lines.length === 0) return undefined;
-  return { title: "counters of the proxies", text: lines.join("\n"), timeoutSeconds: 15 };
+  return { title: "connections and counters", text: lines.join("\n"), timeoutSeconds: 15 };
+}
+
+function connectionLines(key: RunKey, host: Host, { entry }: Deployment): string[] {
+  if (entry.host !== host.name) return [];
+  const { hostname, port, protocol } = new URL(entry.url);
+  const implied = protocol === "https:" ? "443" : "80";
+  const peer = `${hostname}:${port === "" ? implied : port}`;
+  const file = `${runDirectoryOn(key)}/out/connections/${host.name}-before.txt`;
+  return [`${line(["ss", "-Htn", "state", "established", "dst", peer])} >${file}`];
 }
 
 /** Writes the targets, sends the load, splits warm-up from measured rows; prints what it found. */
 export function loadScript(key: RunKey, host: Host, attack: Attack, rr: boolean): RemoteScript {
   const directory = runDirectoryOn(key);
   const log = `${directory}/out/load.log`;
-  const unit = startCommand({
-    name: loadUnitName(key.token, key.run),
-    command: attackCommand(attack),
+  const common: Omit<TransientUnit, "name" | "command"> = {
     cpus: host.cpus.load,
     scheduling: rr ? "rr" : "other",
     environment: attack.cpuCount === undefined ? {} : { GOMAXPROCS: String(attack.cpuCount) },
     errorFile: log,
     type: "wait",
-  });
+  };
+  const start = (name: string, command: readonly string[]): string => {
+    const unit = startCommand({ ...common, name, command });
+    return `${line(unit)} || { code=$?; tail -n 5 ${log} >&2; exit "$code"; }`;
+  };
+  const prewarm = prewarmCommand(attack);
   const { load } = attack;
-  const seconds = load.warmupSeconds + load.durationSeconds + load.timeoutSeconds;
+  const seconds =
+    load.prewarm.seconds + load.warmupSeconds + load.durationSeconds + 2 * load.timeoutSeconds;
   return {
     title: "load",
     text: [
       // Tokens are in the targets: they go as soon as they are not needed.
       `trap 'rm -rf ${directory}/private' EXIT`,
       line(targetsCommand(attack.entry, attack.files.targets)),
-      `${line(unit)} || { code=$?; tail -n 5 ${log} >&2; exit "$code"; }`,
+      ...(prewarm === undefined ? [] : [start(prewarmUnitName(key.token, key.run), prewarm)]),
+      start(loadUnitName(key.token, key.run), attackCommand(attack)),
       `rm -f ${attack.files.targets}`,
       line(splitCommand(attack, `${directory}/out`)),
     ].join("\n"),
@@ -111,6 +160,7 @@ export function loadFiles(key: RunKey): Attack["files"] {
     targets: `${directory}/targets`,
     records: `${directory}/records`,
     plan: `${directory}/plan.json`,
+    prewarm: `${directory}/prewarm`,
   };
 }
 
@@ -136,7 +186,8 @@ export function collectScript(key: RunKey, host: Host, deployment: Deployment): 
 
 /** Stops what a run may have left running, and removes its files; done when nothing is there. */
 export function clearScript(key: RunKey): RemoteScript {
-  const units = [loadUnitName(key.token, key.run), sampleUnitName(key.token, key.run)];
+  const names = [loadUnitName, prewarmUnitName, sampleUnitName];
+  const units = names.map((name) => name(key.token, key.run));
   return {
     title: "clearing of a run",
     text: [...units.map(stopLine), `rm -rf ${runDirectoryOn(key)}`].join("\n"),

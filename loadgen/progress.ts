@@ -39,12 +39,12 @@ export type CampaignEvent =
 
 export type CampaignProgress = (event: CampaignEvent) => void;
 
-/** Taken for all but warm-up and load until a run has shown what it takes. */
+/** Taken for all but pre-warming, warm-up and load until a run has shown what it takes. */
 const assumedOverheadSeconds = 10;
 
 /** Seconds that one run takes by the plan alone. */
 export function plannedRunSeconds(load: LoadSettings): number {
-  return load.warmupSeconds + load.durationSeconds + assumedOverheadSeconds;
+  return load.prewarm.seconds + load.warmupSeconds + load.durationSeconds + assumedOverheadSeconds;
 }
 
 /** Learns from finished runs how long the next ones take. */

@@ -20,6 +20,7 @@ import {
   loadFiles,
   loadScript,
   type RunKey,
+  type Sampling,
   scrapeScript,
   startScript,
 } from "./host-scripts.ts";
@@ -56,7 +57,7 @@ export type Measured = Pick<
 /** Marks the begin of each phase. */
 export type EnterPhase = (phase: Phase) => void;
 
-/** Counters of the proxies are read this long before warm-up ends, when connections are open. */
+/** Connections and counters of the proxies are read this long before warm-up ends, when connections are open. */
 const scrapeLeadSeconds = 1;
 const sampleSecondsMax = 1;
 const sampleSecondsMin = 0.25;
@@ -84,17 +85,17 @@ export async function measureRun(
 ): Promise<void> {
   const { deployment } = setting;
   enter("probe before");
-  const before = await askProbes(transport, deployment, "before", signal);
+  const asked = probedBefore(setting);
+  const before = await askProbes(transport, asked, "before", signal);
   findings.before = before;
-  requirePassed(deployment, before, "before");
+  requirePassed(asked, before, "before");
   enter("start");
-  const interval = Math.max(
-    sampleSecondsMin,
-    Math.min(sampleSecondsMax, setting.load.durationSeconds / samplesMin),
-  );
+  const sampling = samplingOf(setting);
   await eachHost(setting, (host) =>
-    runChecked(transport, host.name, startScript(setting.key, host, deployment, interval), signal),
+    runChecked(transport, host.name, startScript(setting.key, host, deployment, sampling), signal),
   );
+  // A cold start has no warm-up in which the counters could be read.
+  if (isCold(setting)) await scrape(transport, setting, signal);
   const summary = await sendLoad(transport, setting, enter, signal).catch(
     async (failure: unknown) => {
       // Samples and the driver's log may say why; if they cannot be had, the failure still can.
@@ -116,6 +117,42 @@ export async function measureRun(
   };
   requirePassed(deployment, after, "after");
   await requireAlive(setting);
+}
+
+function isCold({ treatment }: RunSetting): boolean {
+  return treatment.condition === "cold-start";
+}
+
+/**
+ * Every request opens connections and fills caches: before a cold start only those are sent that
+ * show that the path is there. What must be refused is asked for afterwards.
+ */
+function probedBefore(setting: RunSetting): Deployment {
+  const { deployment } = setting;
+  const probes = deployment.probes.filter(({ kind }) => kind === "positive" || !isCold(setting));
+  return { ...deployment, probes };
+}
+
+/** A cold start is over in seconds, so it is watched closely, proxies included. */
+function samplingOf(setting: RunSetting): Sampling {
+  const even = setting.load.durationSeconds / samplesMin;
+  return isCold(setting)
+    ? { intervalSeconds: sampleSecondsMin, proxies: true }
+    : {
+        intervalSeconds: Math.max(sampleSecondsMin, Math.min(sampleSecondsMax, even)),
+        proxies: false,
+      };
+}
+
+async function scrape(
+  transport: Transport,
+  setting: RunSetting,
+  signal: AbortSignal,
+): Promise<void> {
+  await eachHost(setting, async (host) => {
+    const script = scrapeScript(setting.key, host, setting.deployment);
+    if (script !== undefined) await runChecked(transport, host.name, script, signal);
+  });
 }
 
 async function collect(
@@ -145,8 +182,8 @@ export async function clearRun(
 type SplitSummary = z.infer<typeof splitSummarySchema>;
 
 /**
- * Sends warm-up and measured load as one attack. Nothing is asked of any host while the measured
- * part lasts: the counters before it are read near the end of the warm-up.
+ * Sends pre-warming, warm-up and measured load as one attack. Nothing is asked of any host while the measured
+ * part lasts: the counters before it are read near the end of the warm-up, of a cold start before it begins.
  */
 async function sendLoad(
   transport: Transport,
@@ -161,7 +198,7 @@ async function sendLoad(
     attackOf(setting, host),
     setting.deployment.scheduling === "rr",
   );
-  enter("warm-up");
+  enter(isCold(setting) ? "load" : "warm-up");
   const ended = new AbortController();
   const side = besideLoad(transport, setting, enter, AbortSignal.any([signal, ended.signal]));
   const [output, beside] = await Promise.allSettled([
@@ -182,19 +219,17 @@ async function besideLoad(
   enter: EnterPhase,
   signal: AbortSignal,
 ): Promise<void> {
-  const { warmupSeconds } = setting.load;
+  if (isCold(setting)) return;
+  const warmSeconds = setting.load.prewarm.seconds + setting.load.warmupSeconds;
   const begin = performance.now();
   const until = async (seconds: number): Promise<boolean> => {
     const left = seconds * 1000 - (performance.now() - begin);
     if (left > 0) await delay(left, undefined, { signal }).catch(() => undefined);
     return !signal.aborted;
   };
-  if (!(await until(warmupSeconds - scrapeLeadSeconds))) return;
-  await eachHost(setting, async (host) => {
-    const script = scrapeScript(setting.key, host, setting.deployment);
-    if (script !== undefined) await runChecked(transport, host.name, script, signal);
-  });
-  if (await until(warmupSeconds)) enter("load");
+  if (!(await until(warmSeconds - scrapeLeadSeconds))) return;
+  await scrape(transport, setting, signal);
+  if (await until(warmSeconds)) enter("load");
 }
 
 function loadFailure(host: Host, output: Output): Failure {

@@ -24,6 +24,11 @@ export function loadUnitName(token: string, run: number): string {
   return `${unitPrefixes[0]}${token}-${run}.service`;
 }
 
+/** The unit of the vegeta command line's pre-warming. */
+export function prewarmUnitName(token: string, run: number): string {
+  return `${unitPrefixes[0]}${token}-${run}-prewarm.service`;
+}
+
 /** The unit that samples during one run. */
 export function sampleUnitName(token: string, run: number): string {
   return `${unitPrefixes[1]}${token}-${run}.service`;

@@ -12,6 +12,8 @@ export type LoadFiles = {
   readonly records: string;
   /** What the paced driver planned. */
   readonly plan: string;
+  /** Records of the command line's pre-warming, which nobody reads. */
+  readonly prewarm: string;
 };
 
 export type Attack = {
@@ -37,7 +39,10 @@ function goSeconds(seconds: number): string {
   return `${Math.round(seconds * 1e9)}ns`;
 }
 
-/** Warm-up and measured load are one attack, since the connections of another would be cold. */
+/**
+ * Warm-up and measured load are one attack, since the connections of another would be cold; what
+ * pre-warms comes on top.
+ */
 export function attackSeconds(load: LoadSettings): number {
   return load.warmupSeconds + load.durationSeconds;
 }
@@ -62,13 +67,33 @@ export function attackCommand(attack: Attack): string[] {
   return attack.treatment.driver === "vegeta" ? cliCommand(attack) : pacedCommand(attack);
 }
 
-function pacedCommand({ treatment, load, entry, files, cpuCount, seed }: Attack): string[] {
+/**
+ * The command line knows one rate an attack, so its pre-warming is an attack before: connections
+ * of its own are lost, those that proxies opened behind the entry stay. Undefined where the driver
+ * pre-warms by itself, or nothing is to be pre-warmed.
+ */
+export function prewarmCommand(attack: Attack): string[] | undefined {
+  const { rateQps, seconds } = attack.load.prewarm;
+  if (attack.treatment.driver !== "vegeta" || seconds === 0) return undefined;
+  return cliCommand(attack, { output: attack.files.prewarm, rateQps, seconds });
+}
+
+/** The same flags tell the paced driver what to send, and the splitting what was sent. */
+function prewarmFlags({ treatment, load }: Attack): string[] {
+  const { rateQps, seconds } = load.prewarm;
+  if (treatment.driver === "vegeta" || seconds === 0) return [];
+  return ["-prewarm-rate", String(rateQps), "-prewarm", goSeconds(seconds)];
+}
+
+function pacedCommand(attack: Attack): string[] {
+  const { treatment, load, entry, files, cpuCount, seed } = attack;
   const mode = connectionMode(entry);
   return [
     `${binaryDirectory}/ztload`,
     "attack",
     ...["-targets", files.targets, "-output", files.records, "-plan", files.plan],
     ...["-rate", String(load.rateQps), "-duration", goSeconds(attackSeconds(load))],
+    ...prewarmFlags(attack),
     ...["-arrival", treatment.arrival, "-seed", String(seed)],
     ...["-timeout", goSeconds(load.timeoutSeconds), "-max-body", "0"],
     ...["-workers", String(load.workers), "-max-workers", String(load.maxWorkers)],
@@ -78,19 +103,28 @@ function pacedCommand({ treatment, load, entry, files, cpuCount, seed }: Attack)
   ];
 }
 
-function cliCommand({ load, entry, files, cpuCount }: Attack): string[] {
+/** vegeta's own defaults: so many idle connections are kept, and 0 means any number is opened. */
+const driverDefault = { idle: 10_000, most: 0 } as const;
+
+type Part = { readonly output: string; readonly rateQps: number; readonly seconds: number };
+
+function cliCommand({ treatment, load, entry, files, cpuCount }: Attack, part?: Part): string[] {
   const mode = connectionMode(entry);
+  const bounded = { idle: load.connections, most: load.connections };
+  const { idle, most } = treatment.connectionLimit === "bounded" ? bounded : driverDefault;
+  const rateQps = part?.rateQps ?? load.rateQps;
+  const seconds = part?.seconds ?? attackSeconds(load);
   return [
     `${binaryDirectory}/vegeta`,
     ...(cpuCount === undefined ? [] : ["-cpus", String(cpuCount)]),
     "attack",
-    ...["-targets", files.targets, "-format", "http", "-output", files.records],
-    ...["-rate", `${load.rateQps}/1s`, "-duration", goSeconds(attackSeconds(load))],
+    ...["-targets", files.targets, "-format", "http", "-output", part?.output ?? files.records],
+    ...["-rate", `${rateQps}/1s`, "-duration", goSeconds(seconds)],
     ...["-timeout", goSeconds(load.timeoutSeconds), "-max-body", "0"],
     // -1: a redirect is an answer and not followed; no cache of names, since entries are addresses.
     ...["-redirects", "-1", "-dns-ttl", "-1s"],
     ...["-workers", String(load.workers), "-max-workers", String(load.maxWorkers)],
-    ...["-connections", String(load.connections), "-max-connections", String(load.connections)],
+    ...["-connections", String(idle), "-max-connections", String(most)],
     ...["-keepalive=true", "-session-tickets=false", `-http2=${mode === "http2"}`],
     ...(mode === "h2c" ? ["-h2c"] : []),
   ];
@@ -105,6 +139,7 @@ export function splitCommand(attack: Attack, directory: string): string[] {
     ...["-in", files.records, "-out", directory],
     ...(treatment.driver === "vegeta" ? [] : ["-plan", files.plan]),
     ...["-rate", String(load.rateQps), "-duration", goSeconds(attackSeconds(load))],
+    ...prewarmFlags(attack),
     ...["-arrival", treatment.arrival, "-seed", String(seed)],
     ...["-warmup", goSeconds(load.warmupSeconds)],
   ];

@@ -98,9 +98,12 @@ function plainPlan(options: Omit<BundleOptions, "content">): Plan {
       parameters: {},
       driver: "vegeta-paced" as const,
       arrival: "uniform" as const,
+      condition: "steady" as const,
+      connectionLimit: "bounded" as const,
     })),
     load: {
       rateQps: options.rateQps ?? 1000,
+      prewarm: { rateQps: 50, seconds: 2 },
       warmupSeconds: 1,
       durationSeconds: options.durationSeconds ?? 10,
       timeoutSeconds: 5,

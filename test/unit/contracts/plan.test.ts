@@ -6,6 +6,7 @@ import { parseDocument } from "../../../contracts/document.ts";
 import { Failure } from "../../../contracts/failure.ts";
 import {
   baselineOf,
+  coldStartOf,
   isBaseline,
   loadOf,
   type Plan,
@@ -45,6 +46,26 @@ test("a treatment is loaded at its own rate, the others at that of the plan", ()
   assert.equal(loadOf(plan, treatment(plan, "jwt-5k")).durationSeconds, 2);
 });
 
+test("a cold start is loaded without pre-warming and warm-up, a steady treatment with both", () => {
+  const plan = read("topology: jwt }", "topology: jwt, condition: cold-start }");
+  const { prewarm, warmupSeconds } = loadOf(plan, treatment(plan, "jwt"));
+  assert.deepEqual([prewarm.seconds, warmupSeconds], [0, 0]);
+  const steady = loadOf(plan, treatment(plan, "base"));
+  assert.deepEqual([steady.prewarm, steady.warmupSeconds], [{ rateQps: 50, seconds: 2 }, 1]);
+});
+
+test("pre-warming is never faster than the load itself", () => {
+  const plan = read("rateQps: 1000", "rateQps: 20");
+  assert.equal(loadOf(plan, treatment(plan, "base")).prewarm.rateQps, 20);
+  assert.equal(loadOf(plan, treatment(plan, "base-5k")).prewarm.rateQps, 50);
+});
+
+test("a storm is more than four times the declared connections unless the plan says otherwise", () => {
+  assert.deepEqual(coldStartOf(read()), { stormFactor: 4, sloMilliseconds: 10 });
+  const own = read("equivalenceMargin", "coldStart: { stormFactor: 2 }\nequivalenceMargin");
+  assert.deepEqual(coldStartOf(own), { stormFactor: 2, sloMilliseconds: 10 });
+});
+
 test("a treatment is compared with the baseline it names, else with that of the plan", () => {
   const plan = read();
   const baselines = plan.treatments.map((t) => baselineOf(plan, t));
@@ -73,6 +94,24 @@ const bad: [name: string, from: string, to: string, expected: RegExp][] = [
     "{ label: jwt, topology: jwt }",
     "{ label: jwt, topology: jwt, baseline: jwt }",
     /10:\d+: treatments\.2\.baseline: must be absent, jwt is a baseline itself/,
+  ],
+  [
+    "with the driver's own connections in a steady row",
+    "topology: jwt }",
+    "topology: jwt, driver: vegeta, connectionLimit: driver-default }",
+    /10:\d+: treatments\.2\.connectionLimit: .*driver-default goes with condition cold-start only/,
+  ],
+  [
+    "with the connections of a driver that has no default",
+    "topology: jwt }",
+    "topology: jwt, condition: cold-start, connectionLimit: driver-default }",
+    /treatments\.2\.connectionLimit: .*goes with driver vegeta only/,
+  ],
+  [
+    "that is steady without a warm-up",
+    "warmupSeconds: 1",
+    "warmupSeconds: 0",
+    /load\.warmupSeconds: must be greater than 0, base is steady/,
   ],
   ["at no rate", "rateQps: 5000, b", "rateQps: 0, b", /treatments\.3\.rateQps: must be greater/],
 ];

@@ -33,8 +33,10 @@ const attack = {
   seed: 1,
 };
 
+const sampling = { intervalSeconds: 1, proxies: false };
+
 const scripts: Readonly<Record<string, RemoteScript | undefined>> = {
-  start: startScript(key, server, deployment, 1),
+  start: startScript(key, server, deployment, sampling),
   scrape: scrapeScript(key, gateway, deployment),
   load: loadScript(key, client, attack, true),
   collect: collectScript(key, gateway, deployment),
@@ -53,16 +55,18 @@ for (const [name, script] of Object.entries(scripts)) {
 test("samples the units of a host, and the generator only where it runs", () => {
   const unitsIn = ({ text }: RemoteScript) =>
     [...text.matchAll(/-unit (\S+)/g)].map(([, unit]) => unit);
-  assert.deepEqual(unitsIn(startScript(key, server, deployment, 1)), ["ztbench-service.service"]);
-  assert.deepEqual(unitsIn(startScript(key, client, deployment, 1)), [
+  assert.deepEqual(unitsIn(startScript(key, server, deployment, sampling)), [
+    "ztbench-service.service",
+  ]);
+  assert.deepEqual(unitsIn(startScript(key, client, deployment, sampling)), [
     "ztbench-load-00c0ffee-7.service",
   ]);
-  assert.deepEqual(unitsIn(startScript(key, gateway, deployment, 1)), []);
+  assert.deepEqual(unitsIn(startScript(key, gateway, deployment, sampling)), []);
 });
 
 test("leaves the units of a cluster to the cluster", () => {
   const pods = exampleDeployment({ runtime: "k3s" });
-  const { text } = startScript(key, server, pods, 1);
+  const { text } = startScript(key, server, pods, sampling);
   assert.doesNotMatch(text, /systemctl show|-unit /);
 });
 
@@ -76,6 +80,42 @@ test("asks a proxy before and after the load, and a host without one not at all"
   assert.deepEqual(lines(scripts["scrape"]?.text ?? ""), [command("before")]);
   assert.deepEqual(lines(scripts["collect"]?.text ?? ""), [command("after")]);
   assert.equal(scrapeScript(key, server, deployment), undefined);
+});
+
+test("samples the counters of a proxy only where that is wanted, each time", () => {
+  const { text } = startScript(key, gateway, deployment, { intervalSeconds: 0.25, proxies: true });
+  const filter = "cx_total%7Ccx_active%7Cssl.handshake%7Cssl.session_reused";
+  const flags =
+    "-interval 250ms .* -scrape-every 250ms -scrape " +
+    `'ztbench-gateway.service=http://127.0.0.1:9901/stats\\?usedonly&filter=${filter}'`;
+  assert.match(text, new RegExp(flags));
+  assert.doesNotMatch(scripts["start"]?.text ?? "", /scrape/);
+  const without = startScript(key, server, deployment, { intervalSeconds: 0.25, proxies: true });
+  assert.doesNotMatch(without.text, /scrape/);
+});
+
+test("asks the kernel of the sending host for its connections to the entry", () => {
+  const { text } = scrapeScript(key, client, deployment) ?? { text: "" };
+  const ask = "ss -Htn state established dst 198.18.0.12:8080 >/run/ztbench/run/00c0ffee-7/out/";
+  assert.equal(text, `${ask}connections/client-before.txt`);
+});
+
+test("pre-warms the vegeta command line by an attack of its own, which is cleared as well", () => {
+  const treatment = treatmentSchema.parse({ label: "a", topology: "a", driver: "vegeta" });
+  const attacks = ({ text }: RemoteScript) =>
+    text.split("\n").filter((line) => line.includes("/vegeta ") && line.includes("-rate"));
+  const [first, second, ...more] = attacks(loadScript(key, client, { ...attack, treatment }, true));
+  assert.match(
+    first ?? "",
+    /-unit=ztbench-load-00c0ffee-7-prewarm.service .*-rate 50\/1s .*2000000/,
+  );
+  assert.match(
+    second ?? "",
+    /-unit=ztbench-load-00c0ffee-7.service .*-rate 10\/1s .*-duration 3000/,
+  );
+  assert.deepEqual(more, []);
+  assert.match(clearScript(key).text, /stop ztbench-load-00c0ffee-7-prewarm.service/);
+  assert.doesNotMatch(scripts["load"]?.text ?? "", /prewarm\.service/);
 });
 
 test("keeps targets out of what is fetched, and removes them whatever happens", () => {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Deployment } from "../../../contracts/deployment.ts";
-import { type LoadSettings, loadSchema, treatmentSchema } from "../../../contracts/plan.ts";
+import { type LoadSettings, loadOf, loadSchema, treatmentSchema } from "../../../contracts/plan.ts";
 import {
   type Attack,
   attackCommand,
+  prewarmCommand,
   splitCommand,
   targetsCommand,
 } from "../../../loadgen/vegeta.ts";
@@ -28,7 +29,12 @@ function attack(treatment: object, changes: Partial<Attack> = {}): Attack {
     treatment: treatmentSchema.parse({ label: "a", topology: "a", ...treatment }),
     load,
     entry: entries.h1,
-    files: { targets: "/r/targets", records: "/r/records", plan: "/r/plan.json" },
+    files: {
+      targets: "/r/targets",
+      records: "/r/records",
+      plan: "/r/plan.json",
+      prewarm: "/r/prewarm",
+    },
     cpuCount: 1,
     seed: 7,
     ...changes,
@@ -37,7 +43,8 @@ function attack(treatment: object, changes: Partial<Attack> = {}): Attack {
 
 const paced =
   "/var/lib/ztbench/bin/ztload attack -targets /r/targets -output /r/records -plan /r/plan.json " +
-  "-rate 1000 -duration 16000000000ns -arrival uniform -seed 7 -timeout 5000000000ns -max-body 0 " +
+  "-rate 1000 -duration 16000000000ns -prewarm-rate 50 -prewarm 2000000000ns " +
+  "-arrival uniform -seed 7 -timeout 5000000000ns -max-body 0 " +
   "-workers 64 -max-workers 4000 -connections 32 -max-connections 32 -cpus 1";
 
 const cli =
@@ -92,17 +99,45 @@ test("leaves GOMAXPROCS of the vegeta command line alone where no CPU is reserve
   assert.deepEqual(argv.slice(0, 2), ["/var/lib/ztbench/bin/vegeta", "attack"]);
 });
 
-test("splits at the end of the warm-up, with the start of the paced driver only", () => {
-  const common = "-rate 1000 -duration 16000000000ns -arrival uniform -seed 7 -warmup 4000000000ns";
+test("splits at the end of the warm-up, with start and pre-warming of the paced driver only", () => {
+  const rate = "-rate 1000 -duration 16000000000ns";
+  const rest = "-arrival uniform -seed 7 -warmup 4000000000ns";
   const begin = "/var/lib/ztbench/bin/ztload split -in /r/records -out /r/out";
   assert.equal(
     splitCommand(attack({}), "/r/out").join(" "),
-    `${begin} -plan /r/plan.json ${common}`,
+    `${begin} -plan /r/plan.json ${rate} -prewarm-rate 50 -prewarm 2000000000ns ${rest}`,
   );
   assert.equal(
     splitCommand(attack({ driver: "vegeta" }), "/r/out").join(" "),
-    `${begin} ${common}`,
+    `${begin} ${rate} ${rest}`,
   );
+});
+
+test("pre-warms the command line by an attack of the same flags at the low rate", () => {
+  const slow = cli
+    .replace("/r/records", "/r/prewarm")
+    .replace("1000/1s -duration 16000000000ns", "50/1s -duration 2000000000ns");
+  const command = prewarmCommand(attack({ driver: "vegeta" }));
+  assert.equal(command?.join(" "), `${slow} -http2=false`);
+  assert.equal(prewarmCommand(attack({})), undefined);
+});
+
+const coldTreatment = { driver: "vegeta", condition: "cold-start" };
+const coldLoad = loadOf({ load }, attack(coldTreatment).treatment);
+
+test("nothing is sent before a cold start, and all of it is measured", () => {
+  const cold = attack(coldTreatment, { load: coldLoad });
+  assert.equal(prewarmCommand(cold), undefined);
+  assert.match(attackCommand(cold).join(" "), / -duration 12000000000ns /);
+  assert.match(splitCommand(cold, "/r/out").join(" "), / -warmup 0ns$/);
+  const paced = attack({ condition: "cold-start" }, { load: coldLoad });
+  assert.doesNotMatch(attackCommand(paced).join(" "), /prewarm/);
+});
+
+test("the driver's own default bounds no connections and keeps ten thousand idle ones", () => {
+  const cold = { ...coldTreatment, connectionLimit: "driver-default" };
+  const words = attackCommand(attack(cold, { load: coldLoad })).join(" ");
+  assert.match(words, / -connections 10000 -max-connections 0 /);
 });
 
 test("names the file of tokens and the headers of the entry, and asks for no compression", () => {
