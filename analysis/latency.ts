@@ -57,7 +57,7 @@ export type LatencySource = {
   readonly offsetsNs?: Float64Array;
   /** Receives the interval log line by line. */
   readonly writeInterval?: (line: string) => void;
-  /** Receives the histograms of the run before they are freed; the receiver copies what it needs. */
+  /** Receives the histograms of the run before they are freed, and copies what it needs. */
   readonly takeTotals?: (totals: Series) => void;
 };
 

@@ -50,7 +50,7 @@ export function fileLink(path: string, shown: Content = path): Markup {
 /** Text whose hyphenated words, and numbers with their %, stay on one line. */
 export function unbroken(text: string): Content {
   return text
-    .split(/(\S+-\S+|\S+ %)/)
+    .split(/(\S+-\S+|\S+ %|\d+ s\b)/)
     .map((part, i) => (i % 2 === 1 ? markup`<span class="unbroken">${part}</span>` : part));
 }
 
@@ -64,7 +64,7 @@ export function details(summary: Content, body: Content, id?: string): Markup {
 
 export type Column = { readonly title: string; readonly align?: "left" | "right" };
 
-/** A table whose first cell of each row names the row; it scrolls by itself where it is too wide. */
+/** A table whose first cell of each row names the row; a wide one scrolls by itself. */
 export function table(
   caption: Content,
   columns: readonly Column[],

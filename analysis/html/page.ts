@@ -72,7 +72,8 @@ ${percentilePlot({
   title: "Response by percentile",
   axis: "response, ms",
   caption:
-    "From the intended send time; histograms of all valid runs added up. A line ends where fewer than 100 requests lie beyond, or where they failed.",
+    "From the intended send time; histograms of all valid runs added up. " +
+    "A line ends where fewer than 100 requests lie beyond, or where they failed.",
   curves: curves.map(({ label, response }) => ({ label, points: response })),
   styles,
 })}
@@ -80,7 +81,8 @@ ${percentilePlot({
   title: "Generator lag by percentile",
   axis: "lag, ms",
   caption:
-    "How late the load driver sent. It is part of every response above; the same for all treatments, or the comparison is not fair.",
+    "How late the load driver sent. It is part of every response beside it; " +
+    "if it is not the same for all treatments, the comparison is not fair.",
   curves: curves.map(({ label, lag }) => ({ label, points: lag })),
   styles,
 })}

@@ -42,8 +42,8 @@ export function percentilePlot({ title, axis, caption, curves, styles }: Percent
     title,
     description,
     {
-      width: 620,
-      height: 330,
+      width: 520,
+      height: 300,
       marginLeft: 52,
       marginRight: 24,
       marginBottom: 38,

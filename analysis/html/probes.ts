@@ -60,10 +60,11 @@ function observations(results: readonly (Result | undefined)[]): string {
 function describeResult(result: Result | undefined): string {
   if (result === undefined) return "not asked";
   const { outcome, status, header, error } = result.observed;
+  const headers = header === undefined ? [] : [header];
   const failed = result.passed ? "" : "not as wanted: ";
   switch (outcome) {
     case "status":
-      return `${failed}status ${status ?? "unknown"}${header === undefined ? "" : `, ${maskDigits(header)}`}`;
+      return [`${failed}status ${status ?? "unknown"}`, ...headers.map(maskDigits)].join(", ");
     case "refused":
       return `${failed}refused`;
     case "no-response":

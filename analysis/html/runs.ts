@@ -1,4 +1,4 @@
-/** Every run with its verdict, and for each the gates, probes, resources and raw files behind it. */
+/** Every run with its verdict, and the gates, probes, resources and raw files behind each. */
 import type { RunDocument } from "../../contracts/record.ts";
 import type { Analysis } from "../analysis.ts";
 import type { BundleRun } from "../bundle.ts";
@@ -17,7 +17,7 @@ export function runsSection(analysis: Analysis, evidence: Evidence): Markup {
   const missing = analysis.notRun.map((key) => markup`<li>${key}</li>`);
   return markup`<section aria-labelledby="runs"><h2 id="runs">Runs</h2>
 <p>A run that fails a gate is kept and shown, but is part of no number.</p>
-${runTable(analysis)}
+<div class="long">${runTable(analysis)}</div>
 ${missing.length === 0 ? undefined : markup`<p>Planned, but not run:</p><ul>${missing}</ul>`}
 <h3>Each run</h3>
 <p class="note paper">Sections that were open when this was printed; the file itself holds all.</p>
@@ -43,7 +43,7 @@ function runTable({ runs }: Analysis): Markup {
   const rows = runs.map((run): readonly Content[] => [
     markup`<a href="#run-${run.run}">${run.run}</a>`,
     `${run.block}.${run.position}`,
-    `${run.label}${run.arm === "b" ? " (second)" : ""}`,
+    nameOf(run),
     verdictBadge(run.verdict),
     cell(run.latency?.response.quantiles.p50),
     cell(run.latency?.response.quantiles.p99),
@@ -72,9 +72,14 @@ function failedGates(gates: readonly GateResult[]): readonly GateResult[] {
   return gates.filter(({ outcome }) => outcome === "invalid" || outcome === "warn");
 }
 
+/** The baseline runs twice in each block. */
+function nameOf({ label, arm }: JudgedRun): string {
+  return arm === "b" ? `${label} (second)` : label;
+}
+
 function runDetails(run: JudgedRun, kept: BundleRun | undefined): Markup {
   const why = failedGates(run.gates).map(describeGate).join("; ");
-  const title = `run ${run.run}, block ${run.block}: ${run.label}${run.arm === "b" ? " (second)" : ""} `;
+  const title = `run ${run.run}, block ${run.block}: ${nameOf(run)} `;
   const reason = why === "" ? undefined : markup`<p class="reason">${why}</p>`;
   return details(
     [title, verdictBadge(run.verdict)],

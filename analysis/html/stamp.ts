@@ -1,7 +1,7 @@
 /** What was measured, when, on what and with which versions, as a list of terms. */
 import type { Analysis } from "../analysis.ts";
 import type { Evidence } from "./evidence.ts";
-import { type Content, type Markup, markup } from "./markup.ts";
+import { type Content, type Markup, markup, unbroken } from "./markup.ts";
 
 const schedulings = {
   rr: "rr (real-time, round robin)",
@@ -15,7 +15,7 @@ export function stampList(analysis: Analysis, evidence: Evidence): Markup {
   const terms: readonly (readonly [string, Content])[] = [
     ["when", whenOf(evidence)],
     ["on", machineOf(evidence)],
-    ["load", loadOf(analysis)],
+    ["load", unbroken(loadOf(analysis))],
     ["driver", `${stamp.drivers.join(", ")}; arrival ${stamp.arrivals.join(", ")}`],
     ["repeats", repeatsOf(analysis)],
     ["scheduling", schedulings[stamp.scheduling]],

@@ -92,7 +92,6 @@ figure{margin:0 0 10px;min-width:0}
 .three{grid-template-columns:repeat(3,minmax(0,1fr))}
 figure svg{color:var(--ink);--plot-background:var(--surface);font:11.5px system-ui,sans-serif;
 display:block;width:100%;height:auto;min-width:340px}
-.two svg{min-width:460px}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 16px;padding:0;margin:0 0 4px;
 font-size:.84rem}
 .key{display:inline-block;width:26px;height:0;vertical-align:middle;margin-right:6px}
@@ -126,14 +125,15 @@ section,aside{border:0;padding:0;margin:0 0 16px;background:none}
 .two,.cpu{grid-template-columns:minmax(0,1fr)}
 .three{grid-template-columns:repeat(2,minmax(0,1fr))}
 .scroll{overflow:visible}
-figure svg,.two svg,.cpu svg{min-width:0;max-width:13cm}
+figure svg{min-width:0;max-width:13cm}
 .three svg{max-width:8.6cm}
 .paper{display:block}
 details:not([open]){display:none}
 .stamp{columns:2}
 .stamp div,tr,figure,details>summary{break-inside:avoid}
 table{break-inside:avoid}
-h2,h3,caption,thead{break-after:avoid}
+.long table{break-inside:auto}
+h2,h3,h2+p,caption,thead{break-after:avoid}
 table{font-size:.8rem}
 th,td{padding-right:8px}
 td.text{overflow-wrap:anywhere}

@@ -1,4 +1,4 @@
-/** The first screen: the answer in one sentence, the table behind it, and what it was measured on. */
+/** The first screen: the answer in a sentence, the table behind it, what it was measured on. */
 import type { Analysis } from "../analysis.ts";
 import type { Cell } from "../cell.ts";
 import { type Blocks, type Loss, type LossMetricId, lossMetricIds } from "../comparison.ts";
@@ -156,9 +156,12 @@ function absolute(cell: Cell): Content {
   const shown = (number: number): string => formatNumber(number, cell.unit);
   return [
     markup`<b>${shown(cell.value)} ${unit}</b>`,
-    interval &&
-      markup`<span class="range">runs ${shown(interval.low)}–${shown(interval.high)}</span>`,
+    interval && range(`runs ${shown(interval.low)}–${shown(interval.high)}`),
   ];
+}
+
+function range(text: string): Markup {
+  return markup`<span class="range">${text}</span>`;
 }
 
 function relative(loss: Loss, id: LossMetricId): Content {
@@ -175,14 +178,11 @@ function change(ratio: RatioEstimate): Content {
     case "point":
       return [
         markup`<b>${formatChange(ratio.ratio)} %</b> ${badge("inconclusive")}`,
-        markup`<span class="range">${ratio.reason}, no interval</span>`,
+        range(`${ratio.reason}, no interval`),
       ];
     case "estimate": {
       const bounds = `[${formatChange(ratio.low)}, ${formatChange(ratio.high)}] %`;
-      return [
-        markup`<b>${formatChange(ratio.ratio)} %</b> ${badge(ratio.verdict)}`,
-        markup`<span class="range">${bounds}</span>`,
-      ];
+      return [markup`<b>${formatChange(ratio.ratio)} %</b> ${badge(ratio.verdict)}`, range(bounds)];
     }
   }
 }
@@ -197,7 +197,7 @@ function difference(estimate: DifferenceEstimate, scale: number): Content {
   const shown = (number: number): string => signed(number / scale, 0);
   const interval =
     estimate.kind === "point" ? "" : ` [${shown(estimate.low)}, ${shown(estimate.high)}]`;
-  return markup`<span class="range">${shown(estimate.mean)} µs${interval}</span>`;
+  return range(`${shown(estimate.mean)} µs${interval}`);
 }
 
 function none(reason: string): Markup {

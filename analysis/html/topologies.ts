@@ -21,10 +21,12 @@ function boundaryTable(labels: readonly string[], evidence: Evidence): Markup {
     if (deployment === undefined)
       return [label, markup`<span class="none">not measured</span>`, "", ""];
     const own = measuredRecords(evidence).filter((record) => record.label === label);
-    const held = (kind: string): string => {
+    const held = (kind: string): Content => {
       const asked = deployment.probes.filter((probe) => probe.kind === kind);
       const holding = asked.filter(({ id }) => probeHolds(id, own));
-      return asked.length === 0 ? "none declared" : `${holding.length} of ${asked.length}`;
+      if (asked.length === 0) return "none declared";
+      const outcome = holding.length === asked.length ? "pass" : "invalid";
+      return markup`<span class="badge ${outcome}">${holding.length} of ${asked.length}</span>`;
     };
     return [label, describePath(deployment), held("positive"), held("negative")];
   });
