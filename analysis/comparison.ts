@@ -2,8 +2,9 @@
  * Puts the judged runs of a campaign together: what each treatment shows over its blocks, what it
  * costs against the baseline, and what noise alone does.
  */
-import { baselineOf, isBaseline, loadOf, type Plan } from "../contracts/plan.ts";
+import { baselineOf, type Condition, isBaseline, loadOf, type Plan } from "../contracts/plan.ts";
 import { type Cell, none, notMeasured, numberOf, type ReasonCell, value } from "./cell.ts";
+import type { ColdStart } from "./cold-start.ts";
 import type { GateResult, RunVerdict } from "./gates.ts";
 import type { RunLatency } from "./latency.ts";
 import {
@@ -15,6 +16,7 @@ import {
   type RatioEstimate,
 } from "./loss.ts";
 import type { RunResources } from "./resources.ts";
+import type { LegFacts } from "./wire.ts";
 import { geometricMean, median } from "./statistics.ts";
 
 /** A run that was measured, or broke off before there was anything to measure. */
@@ -25,10 +27,14 @@ export type JudgedRun = {
   readonly position: number;
   readonly label: string;
   readonly arm: "a" | "b";
+  readonly condition: Condition;
   readonly verdict: RunVerdict;
   readonly gates: readonly GateResult[];
   readonly latency?: RunLatency;
   readonly resources?: RunResources;
+  /** Of a cold start only. */
+  readonly coldStart?: ColdStart;
+  readonly wire?: readonly LegFacts[];
 };
 
 export const metricIds = [
@@ -54,6 +60,7 @@ export type Treatment = {
   readonly label: string;
   readonly topology: string;
   readonly driver: string;
+  readonly condition: Condition;
   /** Requests per second that were planned. */
   readonly rateQps: number;
   readonly runs: { readonly planned: number; readonly valid: number; readonly warned: number };
@@ -155,7 +162,7 @@ function summarise(
   treatment: Plan["treatments"][number],
   runs: readonly JudgedRun[],
 ): Treatment {
-  const { label, topology, driver } = treatment;
+  const { label, topology, driver, condition } = treatment;
   const own = runs.filter((run) => run.label === label);
   const used = own.filter(isMeasured);
   const missing = none(used.length === 0 ? whyNone(own) : "not measured");
@@ -170,6 +177,7 @@ function summarise(
     label,
     topology,
     driver,
+    condition,
     rateQps: loadOf(plan, treatment).rateQps,
     runs: {
       planned: plan.blocks * (isBaseline(plan, label) ? 2 : 1),
@@ -206,7 +214,8 @@ function middle(cells: readonly Cell[], missing: ReasonCell): Cell {
   return value(median(numbers), first.unit, range);
 }
 
-type MeasuredRun = JudgedRun & Required<Pick<JudgedRun, "latency" | "resources">>;
+type MeasuredRun<C extends Condition = Condition> = JudgedRun &
+  Required<Pick<JudgedRun, "latency" | "resources">> & { readonly condition: C };
 
 function isMeasured(run: JudgedRun): run is MeasuredRun {
   return run.verdict !== "INVALID" && run.latency !== undefined && run.resources !== undefined;
@@ -220,10 +229,11 @@ function whyNone(runs: readonly JudgedRun[]): string {
   return runs.every(missedRate) ? "rate missed" : "no valid run";
 }
 
-type Block = {
+/** All of one condition: a cold start says nothing about what is steady, nor the reverse. */
+type Block<C extends Condition = Condition> = {
   readonly block: number;
-  readonly baseline: readonly [MeasuredRun, MeasuredRun];
-  readonly treatment: MeasuredRun;
+  readonly baseline: readonly [MeasuredRun<C>, MeasuredRun<C>];
+  readonly treatment: MeasuredRun<C>;
 };
 
 function lossOf(
@@ -231,19 +241,23 @@ function lossOf(
   treatment: Plan["treatments"][number],
   runs: readonly JudgedRun[],
 ): Loss {
-  const { label } = treatment;
+  const { label, condition } = treatment;
   const own = runs.filter((run) => run.label === label);
   const baseline = baselineOf(plan, treatment);
-  const { complete, dropped } = blocksOf(plan.blocks, baseline, label, runs);
+  const apart = conditionOf(plan, baseline) !== condition;
+  const { complete, dropped } = apart
+    ? { complete: [], dropped: [] }
+    : blocksOf(plan.blocks, baseline, label, runs, condition);
+  const missing = apart ? "not comparable: condition differs" : whyNoBlock(own);
   const ratio = (id: MetricId): RatioEstimate => {
-    if (complete.length === 0) return { kind: "none", reason: whyNoBlock(own) };
+    if (complete.length === 0) return { kind: "none", reason: missing };
     const pairs = pairsOf(complete, id);
     return typeof pairs === "string"
       ? { kind: "none", reason: pairs }
       : estimateRatio(pairs, plan.equivalenceMargin);
   };
   const difference = (id: MetricId): DifferenceEstimate => {
-    if (complete.length === 0) return { kind: "none", reason: whyNoBlock(own) };
+    if (complete.length === 0) return { kind: "none", reason: missing };
     const pairs = pairsOf(complete, id);
     return typeof pairs === "string" ? { kind: "none", reason: pairs } : estimateDifference(pairs);
   };
@@ -271,19 +285,29 @@ function whyNoBlock(own: readonly JudgedRun[]): string {
   return own.some(isMeasured) ? "no complete block" : whyNone(own);
 }
 
-/** Blocks with both baselines and the treatment valid; the others with what they lack. */
-function blocksOf(
+function conditionOf(plan: Plan, label: string): Condition | undefined {
+  return plan.treatments.find((treatment) => treatment.label === label)?.condition;
+}
+
+/**
+ * Blocks with both baselines and the treatment valid, all of that condition; the others with what
+ * they lack.
+ */
+function blocksOf<C extends Condition>(
   planned: number,
   baseline: string,
   label: string,
   runs: readonly JudgedRun[],
-): { complete: readonly Block[]; dropped: readonly DroppedBlock[] } {
-  const complete: Block[] = [];
+  condition: C,
+): { complete: readonly Block<C>[]; dropped: readonly DroppedBlock[] } {
+  const ofCondition = (run: JudgedRun): run is MeasuredRun<C> =>
+    isMeasured(run) && run.condition === condition;
+  const complete: Block<C>[] = [];
   const dropped: DroppedBlock[] = [];
   for (let block = 1; block <= planned; block += 1) {
-    const find = (wanted: string, arm: "a" | "b"): MeasuredRun | undefined =>
+    const find = (wanted: string, arm: "a" | "b"): MeasuredRun<C> | undefined =>
       runs
-        .filter(isMeasured)
+        .filter(ofCondition)
         .find((run) => run.block === block && run.label === wanted && run.arm === arm);
     const [a, b] = [find(baseline, "a"), find(baseline, "b")];
     const treatment = find(label, "a");
@@ -323,7 +347,8 @@ function pointsOf(blocks: readonly Block[], ratioOf: (pair: Pair) => number): Bl
 }
 
 function noiseOf(plan: Plan, baseline: string, runs: readonly JudgedRun[]): Noise {
-  const { complete, dropped } = blocksOf(plan.blocks, baseline, baseline, runs);
+  const condition = conditionOf(plan, baseline) ?? "steady";
+  const { complete, dropped } = blocksOf(plan.blocks, baseline, baseline, runs, condition);
   const noise = (id: MetricId): RatioEstimate => {
     const pairs = pairsOf(complete, id);
     return typeof pairs === "string"

@@ -1,11 +1,13 @@
 /** The comparison as Markdown, for READMEs and reports. */
 import type { Analysis } from "./analysis.ts";
 import { judgementsOf, stampLines, type Table, tablesOf } from "./table.ts";
+import { wireLines } from "./wire.ts";
 
 /** Renders the tables as Markdown. */
 export function renderMarkdown(analysis: Analysis): string {
   const { stamp } = analysis;
   const judgements = judgementsOf(analysis);
+  const wire = wireLines(analysis.runs);
   return [
     `## ${escape(stamp.plan)}\n`,
     `${escape(stamp.purpose)}\n`,
@@ -14,6 +16,7 @@ export function renderMarkdown(analysis: Analysis): string {
     ...(judgements.length === 0
       ? []
       : ["### Runs left out or warned about\n", renderList(judgements)]),
+    ...(wire.length === 0 ? [] : ["### Seen on the wire\n", renderList(wire)]),
     "### Measured on\n",
     renderList(stampLines(stamp)),
   ].join("\n");

@@ -1,6 +1,7 @@
 /** The door of analysis: a bundle goes in, judged runs, comparison and tables come out. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { coldStartOf } from "../contracts/plan.ts";
 import type { RunRecord } from "../contracts/record.ts";
 import {
   type Bundle,
@@ -12,7 +13,10 @@ import {
   runPath,
 } from "./bundle.ts";
 import type { Analysis } from "./analysis.ts";
+import { describeStart, summariseStarts } from "./cold-start.ts";
+import { renderColdMarkdown, renderColdText } from "./cold-start-text.ts";
 import { compare, type JudgedRun } from "./comparison.ts";
+import { connectionsFile, type LoadConnections, readConnections } from "./connections.ts";
 import { CurveCollector } from "./curve.ts";
 import { renderCsv } from "./csv.ts";
 import { judgeBrokenRun, judgeRun, type Reference, verdictOf } from "./gates.ts";
@@ -22,8 +26,10 @@ import { renderMarkdown } from "./markdown.ts";
 import { readOffsets } from "./offsets.ts";
 import { describeSoftirq, type HostSamples, measureResources } from "./resources.ts";
 import { parseSamples, type Sample } from "./samples.ts";
+import { SecondLatency } from "./second-latency.ts";
 import { stampOf } from "./stamp.ts";
 import { renderText } from "./text.ts";
+import { wireFactsOf, type WireTexts } from "./wire.ts";
 
 export type AnalyseOptions = {
   /** Receives the interval log of each run; without it none is made, which is faster. */
@@ -47,6 +53,7 @@ async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<A
     for (const run of bundle.runs) {
       runs.push(await judge(bundle, run, references, collector, options));
     }
+    const coldStarts = summariseStarts(bundle.plan, runs);
     const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
     return {
       schema: "ztbench/analysis/1",
@@ -55,6 +62,7 @@ async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<A
       runs,
       notRun: bundle.manifest.order.map(cellKey).filter((key) => !done.has(key)),
       comparison: compare(bundle.plan, runs),
+      ...(coldStarts !== undefined && { coldStarts }),
       curves: collector.curves(bundle.plan.treatments.map(({ label }) => label)),
     };
   } finally {
@@ -62,7 +70,7 @@ async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<A
   }
 }
 
-/** Writes loss.txt, loss.md, loss.csv and loss.json into `<bundle>/tables/`. */
+/** Writes loss.txt, loss.md, loss.csv, loss.json into `<bundle>/tables/`, and cold-start.*. */
 export async function writeTables(analysis: Analysis, bundleDir: string): Promise<void> {
   const directory = join(bundleDir, "tables");
   await mkdir(directory, { recursive: true });
@@ -70,6 +78,11 @@ export async function writeTables(analysis: Analysis, bundleDir: string): Promis
   await writeFile(join(directory, "loss.md"), renderMarkdown(analysis));
   await writeFile(join(directory, "loss.csv"), renderCsv(analysis));
   await writeFile(join(directory, "loss.json"), renderJson(analysis));
+  const { coldStarts } = analysis;
+  if (coldStarts === undefined) return;
+  await writeFile(join(directory, "cold-start.txt"), renderColdText(coldStarts));
+  await writeFile(join(directory, "cold-start.md"), renderColdMarkdown(coldStarts));
+  await writeFile(join(directory, "cold-start.json"), `${JSON.stringify(coldStarts, null, 2)}\n`);
 }
 
 /** Name of the page that `report` writes into a bundle. */
@@ -108,30 +121,84 @@ async function judge(
 ): Promise<JudgedRun> {
   const { record } = run;
   const { block, position, label, arm } = record;
-  const identity = { name: run.name, run: record.run, block, position, label, arm };
+  const { condition } = record.treatment;
+  const identity = { name: run.name, run: record.run, block, position, label, arm, condition };
   const broken = record.schema === "ztbench/failed-run/1" || !run.files.includes(requestsFile);
   if (broken) return { ...identity, verdict: "INVALID", gates: judgeBrokenRun(record) };
-  const latency = await latencyOf(bundle, run, record, collector, options);
-  const resources = measureResources(
-    record,
-    latency,
-    await samplesOf(bundle, run, latency.startNs),
-  );
+  const bySecond = condition === "cold-start" ? new SecondLatency() : undefined;
+  const latency = await latencyOf(bundle, run, record, { ...options, collector, bySecond });
+  const samples = await samplesOf(bundle, run, latency.startNs);
+  const resources = measureResources(record, latency, samples);
+  const connections = await connectionsOf(bundle, run, record, samples);
   const reference = referenceOf(record, references);
-  const gates = judgeRun({ record, plan: bundle.plan, latency, resources, reference });
+  const wire = wireFactsOf(record, await wireTextsOf(bundle, run, record));
+  const gates = judgeRun({ record, plan: bundle.plan, latency, resources, connections, reference, wire });
   const verdict = verdictOf(gates);
   collector.settle(label, verdict, latency);
-  return { ...identity, verdict, gates, latency, resources };
+  const seconds = bySecond?.finish();
+  return {
+    ...identity,
+    verdict,
+    gates,
+    latency,
+    resources,
+    wire,
+    ...(seconds !== undefined && {
+      coldStart: describeStart({
+        record,
+        latency,
+        samples,
+        seconds,
+        settings: coldStartOf(bundle.plan),
+      }),
+    }),
+  };
+}
+
+/** What the kernel of the load host said of its connections, if it was asked. */
+async function connectionsOf(
+  bundle: Bundle,
+  run: BundleRun,
+  record: RunRecord,
+  samples: HostSamples,
+): Promise<LoadConnections> {
+  const file = connectionsFile(record);
+  const text = run.files.includes(file) ? await readRunText(bundle, run, file) : undefined;
+  const { intervalNs, planned } = record.loadPlan;
+  return readConnections(
+    text,
+    samples.get(record.deployment.entry.host) ?? [],
+    intervalNs * planned,
+  );
+}
+
+/** What proxies and services printed of themselves, as far as it was asked for. */
+async function wireTextsOf(bundle: Bundle, run: BundleRun, record: RunRecord): Promise<WireTexts> {
+  const { admin, statistics = [] } = record.deployment;
+  const texts = new Map<string, { before: string; after: string }>();
+  for (const { unit } of [...admin, ...statistics]) {
+    const read = (when: string) => {
+      const file = `proxies/${unit}-${when}.txt`;
+      return run.files.includes(file) ? readRunText(bundle, run, file) : "";
+    };
+    texts.set(unit, { before: await read("before"), after: await read("after") });
+  }
+  return texts;
 }
 
 const requestsFile = "requests.csv.gz";
+
+type LatencyReaders = AnalyseOptions & {
+  readonly collector: CurveCollector;
+  /** Of a cold start only: seconds of a steady run are in its interval log. */
+  readonly bySecond: SecondLatency | undefined;
+};
 
 async function latencyOf(
   bundle: Bundle,
   run: BundleRun,
   record: RunRecord,
-  collector: CurveCollector,
-  { writeIntervalLog }: AnalyseOptions,
+  { writeIntervalLog, collector, bySecond }: LatencyReaders,
 ) {
   const { loadPlan, measuredFromNs } = record;
   const { offsetsFile } = loadPlan;
@@ -144,6 +211,11 @@ async function latencyOf(
     takeTotals: (totals) => {
       collector.hold(totals);
     },
+    ...(bySecond !== undefined && {
+      takeRequest: (dueNs: number, responseNs: number | undefined) => {
+        bySecond.record(dueNs, responseNs);
+      },
+    }),
     ...(offsetsFile !== undefined && {
       offsetsNs: await readOffsets(
         runPath(bundle, run, offsetsFile),

@@ -1,6 +1,7 @@
 /** The comparison as terminal text, at most 100 columns wide. */
 import type { Analysis } from "./analysis.ts";
 import { judgementsOf, stampLines, type Table, tablesOf } from "./table.ts";
+import { wireLines } from "./wire.ts";
 
 const columnsMax = 100;
 const labelMax = 20;
@@ -13,10 +14,12 @@ export function renderText(analysis: Analysis): string {
     ...(stamp.banner ? [`** ${stamp.banner} **`] : []),
   ];
   const judgements = judgementsOf(analysis);
+  const wire = wireLines(analysis.runs);
   const blocks = [
     head,
     ...tablesOf(analysis, "narrow").map(layOut),
     ...(judgements.length === 0 ? [] : [["Runs left out or warned about", ...judgements]]),
+    ...(wire.length === 0 ? [] : [["Seen on the wire", ...wire]]),
     stampLines(stamp),
   ];
   return `${blocks.map((lines) => lines.flatMap(wrap).join("\n")).join("\n\n")}\n`;

@@ -60,6 +60,19 @@ export const probeSchema = z.strictObject({
 });
 export type Probe = z.infer<typeof probeSchema>;
 
+/** Where the facts of a leg are read. Counters have Envoy's names, with this prefix and a dot. */
+export const wireSourceSchema = z.discriminatedUnion("at", [
+  /** The proxy that connects, by the counters of its cluster. */
+  z.strictObject({ at: z.literal("from"), unit: z.string(), prefix: z.string() }),
+  /** The proxy that listens, by the counters of its connection manager. */
+  z.strictObject({ at: z.literal("to"), unit: z.string(), prefix: z.string() }),
+  /** The service that listens, by its own counters. */
+  z.strictObject({ at: z.literal("service"), unit: z.string() }),
+  /** A probe that shakes hands as the leg does. */
+  z.strictObject({ at: z.literal("probe"), id: z.string() }),
+]);
+export type WireSource = z.infer<typeof wireSourceSchema>;
+
 /** A leg of the request path with the facts that must be seen on the wire. */
 export const legSchema = z.strictObject({
   from: z.string(),
@@ -68,6 +81,8 @@ export const legSchema = z.strictObject({
   tls: z.enum(["none", "server", "mutual"]),
   /** Exact facts of TLS legs; later compared with what Envoy and the kernel report. */
   wire: z.record(z.string(), z.string()),
+  /** Without any, nothing is known of the leg. */
+  seenBy: z.array(wireSourceSchema).optional(),
 });
 export type Leg = z.infer<typeof legSchema>;
 
@@ -104,6 +119,10 @@ export const deploymentSchema = z.strictObject({
   units: z.array(unitSchema).min(1),
   /** Envoy admin endpoints, reachable only on the host itself. */
   admin: z.array(z.strictObject({ unit: z.string(), host: z.string(), url: z.url() })),
+  /** Counters of services as JSON, reachable only on the host itself. */
+  statistics: z
+    .array(z.strictObject({ unit: z.string(), host: z.string(), url: z.url() }))
+    .optional(),
   probes: z.array(probeSchema).min(1),
   /** What the host really granted, e.g. whether SCHED_RR holds. */
   scheduling: z.enum(["rr", "other"]),

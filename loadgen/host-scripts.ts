@@ -245,17 +245,22 @@ function scrapeLines(
   deployment: Deployment,
   when: "before" | "after",
 ): string[] {
-  return deployment.admin
-    .filter((admin) => admin.host === host.name)
-    .map(({ unit, url }) => {
+  const once = (unit: string, scrapes: readonly string[]): string => {
+    const file = `${runDirectoryOn(key)}/out/proxies/${unit}-${when}.txt`;
+    const flags = scrapes.flatMap((scrape) => ["-scrape", scrape]);
+    return line([`${binaryDirectory}/ztsample`, "-once", ...flags, "-out", file]);
+  };
+  const here = (endpoint: { readonly host: string }) => endpoint.host === host.name;
+  const services = deployment.statistics ?? [];
+  return [
+    ...deployment.admin.filter(here).map(({ unit, url }) => {
       const base = url.replace(/\/$/, "");
-      const file = `${runDirectoryOn(key)}/out/proxies/${unit}-${when}.txt`;
-      const scrapes = ["stats", "server_info", "certs"];
-      return line([
-        `${binaryDirectory}/ztsample`,
-        "-once",
-        ...scrapes.flatMap((name) => ["-scrape", `${name}=${base}/${name}`]),
-        ...["-out", file],
-      ]);
-    });
+      const pages = ["stats", "server_info", "certs"];
+      return once(
+        unit,
+        pages.map((name) => `${name}=${base}/${name}`),
+      );
+    }),
+    ...services.filter(here).map(({ unit, url }) => once(unit, [`service=${url}`])),
+  ];
 }

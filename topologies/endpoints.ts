@@ -31,6 +31,12 @@ export function tokenDirectoryOf(topology: Topology): string {
   return `${rootOf(topology)}/tokens`;
 }
 
+/** Port on which a node takes requests. */
+export function dataPortOf(node: TopologyNode): number {
+  if (node.kind === "load") throw new Error(`node ${node.id} sends load and listens nowhere`);
+  return dataPorts[node.kind];
+}
+
 export function unitNameOf(node: TopologyNode): string {
   return `ztbench-${node.id}.service`;
 }
@@ -40,10 +46,10 @@ export type Endpoint = { readonly host: Host; readonly address: string; readonly
 /** Where a node listens for requests. */
 export function endpointOf(topology: Topology, testbed: Testbed, id: string): Endpoint {
   const node = nodeOf(topology, id);
-  if (node.kind === "load") throw new Error(`node ${id} sends load and listens nowhere`);
+  const port = dataPortOf(node);
   const host = hostOf(testbed, node.role);
   const address = isBesideLoad(topology, node) ? serviceAddress : host.dataAddress;
-  return { host, address, port: dataPorts[node.kind] };
+  return { host, address, port };
 }
 
 /** Whether it is the sidecar that load is sent through, which is on the load's own host. */

@@ -3,7 +3,8 @@ import type { Expectation, Probe, ProbeTls } from "../contracts/deployment.ts";
 import { peerHeader, userHeader } from "./identity.ts";
 import { spiffeId } from "./istio.ts";
 import type { HttpVersion } from "./model.ts";
-import { type impostors } from "./trust.ts";
+import type { impostors } from "./trust.ts";
+import { handshakeProbe, meshAlpn } from "./wire.ts";
 
 export type MeshProbePlace = {
   /** Name of a host outside of the mesh, which has the certificates that are tried. */
@@ -47,7 +48,7 @@ export function renderMeshProbes(entry: Entry, place: MeshProbePlace): Probe[] {
       expect: asCaller,
     },
     {
-      id: "right-certificate",
+      id: handshakeProbe,
       kind: "positive",
       shows: "the caller is its certificate: whoever holds it gets in, from any host",
       ...withCertificate("caller"),
@@ -132,7 +133,6 @@ function tlsOf(place: MeshProbePlace, certificate?: keyof typeof impostors): Pro
     ...(certificate === undefined
       ? {}
       : { certFile: file(`${certificate}-cert`), keyFile: file(`${certificate}-key`) }),
-    // What sidecars offer each other; a server takes the version of HTTP from it.
-    alpn: http === "2" ? ["istio", "h2"] : ["istio", "http/1.1"],
+    alpn: [...meshAlpn[http].offered],
   };
 }

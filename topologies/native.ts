@@ -13,8 +13,8 @@ import { type NodeContext, type NodeRendering, renderNode } from "./nodes.ts";
 import { type Parameters, usedParameters } from "./parameters.ts";
 import type { MeshProbePlace } from "./mesh-probes.ts";
 import { renderProbes } from "./probes.ts";
-import { wireFactsOf } from "./tls.ts";
 import { identityOf, identityPayload, identityRootOf, impostorDirectoryOf } from "./trust.ts";
+import { wireFactsOf, wireSourcesOf } from "./wire.ts";
 
 /** What a topology is put on. */
 export type Place = {
@@ -135,11 +135,17 @@ function deploymentOf(
       to: leg.to,
       http: leg.http,
       tls: leg.tls.mode,
-      wire: wireFactsOf(leg),
+      wire: wireFactsOf(topology, leg),
+      seenBy: wireSourcesOf(topology, leg),
     })),
     units: nodes.map(({ deployed }): Unit => deployed),
     admin: nodes.flatMap(({ deployed, adminUrl }) =>
       adminUrl === undefined ? [] : [{ unit: deployed.name, host: deployed.host, url: adminUrl }],
+    ),
+    statistics: nodes.flatMap(({ deployed, statisticsUrl }) =>
+      statisticsUrl === undefined
+        ? []
+        : [{ unit: deployed.name, host: deployed.host, url: statisticsUrl }],
     ),
     probes: renderProbes(topology, {
       host: loadHost,

@@ -38,6 +38,8 @@ export type NodeRendering = {
   readonly deployed: Unit;
   /** Envoy's admin interface. */
   readonly adminUrl?: string;
+  /** A service's own counters. */
+  readonly statisticsUrl?: string;
 };
 
 const loopback = "127.0.0.1";
@@ -136,7 +138,8 @@ function renderService(node: TopologyNode, context: NodeContext): NodeRendering 
     startSeconds: 20,
     listens: [endpoint.port, adminPorts.service],
   });
-  return { ...unit, files: [], directories: [] };
+  const statisticsUrl = `http://${loopback}:${adminPorts.service}/stats`;
+  return { ...unit, files: [], directories: [], statisticsUrl };
 }
 
 /** Whose headers a service without tokens believes. */

@@ -108,7 +108,6 @@ function registryOf({ topology, testbed }: NodeContext) {
 export function renderSidecar(node: TopologyNode, context: NodeContext): NodeRendering {
   const { topology, testbed, programs } = context;
   const directory = `${rootOf(topology)}/${node.id}`;
-  const host = hostOf(testbed, node.role);
   const [control] = nodesOfKind(topology, "control");
   if (control === undefined) throw new Error(`sidecar ${node.id}: needs a control plane`);
   const unit = unitOf(node, context, {

@@ -116,6 +116,12 @@ function plainPlan(options: Omit<BundleOptions, "content">): Plan {
   };
 }
 
+const echoUnit = "ztbench-echo.service";
+
+/** What the service says it has answered. */
+const servedText = (requests: number): string =>
+  `### ${startNs} scrape service\n{"protocols":{"HTTP/1.1":${requests},"HTTP/2":0}}\n`;
+
 function deploymentOf(label: string): Deployment {
   const url = "http://198.18.0.12:8080/api/echo";
   return {
@@ -126,10 +132,20 @@ function deploymentOf(label: string): Deployment {
     testbedClass: "lab",
     parameters: {},
     entry: { host: "client", url, http: "1.1", headers: {} },
-    legs: [{ from: "load", to: "echo", http: "1.1", tls: "none", wire: {} }],
+    legs: [
+      {
+        from: "load",
+        to: "echo",
+        http: "1.1",
+        tls: "none",
+        wire: {},
+        seenBy: [{ at: "service", unit: echoUnit }],
+      },
+    ],
+    statistics: [{ unit: echoUnit, host: "server", url: "http://127.0.0.1:9902/stats" }],
     units: [
       {
-        name: "ztbench-echo.service",
+        name: echoUnit,
         host: "server",
         kind: "service",
         program: "ztecho",
@@ -302,10 +318,15 @@ async function writeRun(directory: string, content: RunContent, record: RunRecor
   const name = `${String(run).padStart(3, "0")}-b${block}-${label}-${arm}`;
   const home = path.join(directory, "runs", name);
   const { durationSeconds, rateQps } = record.load;
-  await mkdir(path.join(home, "samples"), { recursive: true });
+  for (const folder of ["samples", "proxies"]) {
+    await mkdir(path.join(home, folder), { recursive: true });
+  }
+  const statistics = path.join(home, "proxies", echoUnit);
+  await writeFile(`${statistics}-before.txt`, servedText(100));
+  await writeFile(`${statistics}-after.txt`, servedText(100 + content.rows.length));
   await writeFile(path.join(home, "record.json"), JSON.stringify(record, null, 2));
   await writeFile(path.join(home, "requests.csv.gz"), renderRows(content.rows));
-  const used = { "ztbench-echo.service": content.cpuPerRequestUs, ...content.furtherUs };
+  const used = { [echoUnit]: content.cpuPerRequestUs, ...content.furtherUs };
   const served = Object.entries(used).map(([unit, us]) => ({ unit, usPerSecond: us * rateQps }));
   const sent = [{ unit: record.generator.unit, usPerSecond: 200_000 }];
   await writeFile(path.join(home, "samples/server.txt"), sampleText(served, durationSeconds));

@@ -12,6 +12,7 @@ import {
 } from "../../../analysis/gates.ts";
 import type { RunLatency, SeriesSummary } from "../../../analysis/latency.ts";
 import type { RunResources, UnitUse } from "../../../analysis/resources.ts";
+import type { LegFacts } from "../../../analysis/wire.ts";
 import { planOf, recordOf, startNs } from "../../support/bundle.ts";
 
 function series(p99Ns: number): SeriesSummary {
@@ -66,8 +67,17 @@ function goodInput(testbedClass: "lab" | "metal" = "lab"): GateInput {
     latency,
     resources,
     reference: { tuning, configurationDigest: deployment.configurationDigest },
+    wire: [leg],
   };
 }
+
+const leg: LegFacts = {
+  from: "load",
+  to: "echo",
+  expected: { http: "1.1" },
+  observed: { http: "1.1" },
+  counts: {},
+};
 
 const withRecord = (input: GateInput, change: Partial<GateInput["record"]>): GateInput => ({
   ...input,
@@ -232,6 +242,24 @@ const faults: readonly Fault[] = [
     gate: "restarts",
     outcome: "unavailable",
     input: withResources(lab, { units: [{ ...echo, restarts: none("not sampled") }] }),
+  },
+  {
+    what: "a leg that is not as the topology says",
+    gate: "wire",
+    outcome: "invalid",
+    input: { ...lab, wire: [{ ...leg, observed: { http: "1.1 and 2" } }] },
+  },
+  {
+    what: "a fact that nothing has seen",
+    gate: "wire",
+    outcome: "invalid",
+    input: { ...lab, wire: [{ ...leg, observed: {} }] },
+  },
+  {
+    what: "legs that nothing can see",
+    gate: "wire",
+    outcome: "unavailable",
+    input: { ...lab, wire: [] },
   },
   {
     what: "another configuration than the treatment's first run",

@@ -31,7 +31,8 @@ test("an unknown topology is refused, naming the known ones", () => {
       (error) =>
         error instanceof Failure &&
         error.code === "usage" &&
-        error.message === `topology ${name}: not known, known are baseline, jwt, gateway`,
+        error.message ===
+          `topology ${name}: not known, known are baseline, jwt, gateway, mtls-h1, mtls-h2`,
     );
   }
 });
@@ -43,6 +44,7 @@ test("parameters that are not given have their defaults", () => {
     tokens: 7,
     tokenBytes: 680,
     tokenLifetimeSeconds: 86_400,
+    meshConnections: 32,
   });
 });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
 import { deploymentSchema, type Deployment } from "../../../contracts/deployment.ts";
+import type { HostPayload } from "../../../hosts/payload.ts";
 import { catalogue, topologyNamed } from "../../../topologies/catalogue.ts";
 import { renderNative, type Rendering } from "../../../topologies/native.ts";
 import { readParameters } from "../../../topologies/parameters.ts";
@@ -25,14 +26,35 @@ function unitText(name: string, unit: string, testbed = exampleTestbed): string 
 
 /** Everything that is rendered, as text that shows changes line by line. */
 function describe({ hosts, deployment }: Rendering): string {
-  const section = (title: string, text: string) => `===== ${title}\n${text.trimEnd()}\n\n`;
-  const parts = hosts.flatMap(({ host, root, after, directories, files, units, firewall }) => [
-    section(`${host}: payload`, JSON.stringify({ root, after, directories }, null, 2)),
+  const parts = hosts.flatMap((payload) => [
+    section(`${payload.host}: payload`, JSON.stringify(outlineOf(payload), null, 2)),
+    ...(payload.steps ?? []).map((step, index) =>
+      section(
+        `${payload.host}: step ${index + 1}`,
+        [step.make, "--- undo", step.undo, "--- left", step.left].join("\n"),
+      ),
+    ),
+    ...contentOf(payload),
+  ]);
+  return [...parts, section("deployment", JSON.stringify(deployment, null, 2))].join("");
+}
+
+const section = (title: string, text: string) => `===== ${title}\n${text.trimEnd()}\n\n`;
+
+const outlineOf = ({ root, name, after, receives, directories }: HostPayload) => ({
+  root,
+  name,
+  after,
+  receives,
+  directories,
+});
+
+function contentOf({ host, files, units, firewall }: HostPayload): string[] {
+  return [
     ...files.map((file) => section(`${host}: ${file.path} (${file.mode})`, file.content)),
     ...units.map((unit) => section(`${host}: ${unit.name} on ${unit.listens.join()}`, unit.text)),
     ...(firewall === undefined ? [] : [section(`${host}: table ${firewall.table}`, firewall.text)]),
-  ]);
-  return [...parts, section("deployment", JSON.stringify(deployment, null, 2))].join("");
+  ];
 }
 
 function probe(deployment: Deployment, id: string) {
@@ -116,8 +138,8 @@ test("a host is put in order after the issuer that it asks for keys", () => {
   const after = (name: string) =>
     Object.fromEntries(render(name).hosts.map((host) => [host.host, host.after]));
   assert.deepEqual(after("baseline"), { server: [] });
-  assert.deepEqual(after("jwt"), { client: [], server: ["client"] });
-  assert.deepEqual(after("gateway"), { client: [], gateway: ["client"], server: [] });
+  assert.deepEqual(after("jwt"), { client: [], server: ["client-payload"] });
+  assert.deepEqual(after("gateway"), { client: [], gateway: ["client-payload"], server: [] });
 });
 
 test("only the gateway's address may reach the service behind it", () => {
@@ -132,4 +154,64 @@ test("no token and no key is rendered", () => {
   for (const name of Object.keys(catalogue)) {
     assert.doesNotMatch(JSON.stringify(render(name)), /eyJ|PRIVATE KEY/);
   }
+});
+
+test("wire facts of an encrypted leg name both ends and pin version, group and protocol", () => {
+  const { legs } = render("mtls-h2").deployment;
+  assert.deepEqual(
+    legs.map(({ wire }) => wire),
+    [
+      {},
+      {
+        alpn: "h2",
+        caller: "spiffe://cluster.local/ns/ztbench/sa/client",
+        cipher: "TLS_AES_128_GCM_SHA256",
+        group: "X25519",
+        keyType: "rsa-2048",
+        peer: "spiffe://cluster.local/ns/ztbench/sa/service",
+        version: "TLSv1.3",
+      },
+      {},
+    ],
+  );
+  assert.equal(render("mtls-h1").deployment.legs[1]?.wire["alpn"], "none");
+});
+
+test("sidecars capture the service alone, never all traffic", () => {
+  const steps = render("mtls-h2").hosts.flatMap((payload) => payload.steps ?? []);
+  const captures = steps.flatMap(({ make }) => /istio-iptables .*/.exec(make)?.[0] ?? []);
+  assert.equal(captures.length, 2);
+  assert.match(captures[0] ?? "", / -i 198\.18\.64\.1\/32 -b '' -x '' /);
+  assert.match(captures[1] ?? "", / -i '' -b 8080 -x '' /);
+  assert.doesNotMatch(captures.join("\n"), /\*/);
+});
+
+test("Istio is told only what version 1.20 understands, and one version of HTTP", () => {
+  for (const [name, port] of [
+    ["mtls-h1", "http"],
+    ["mtls-h2", "http2"],
+  ] as const) {
+    const files = render(name).hosts.flatMap((payload) => payload.files);
+    const objects = files.filter((file) => file.path.endsWith(".yaml"));
+    const text = objects.map((file) => file.content).join("---\n");
+    const versions = [...text.matchAll(/"apiVersion": "(.*)"/g)].map(([, version]) => version);
+    assert.equal(versions.length, 5);
+    for (const version of versions) assert.match(version ?? "", /\/v1(beta|alpha)\d$/);
+    assert.match(text, new RegExp(`"name": "${port}",`));
+    assert.match(text, /"cluster\.local\/ns\/ztbench\/sa\/client"/);
+    assert.match(text, /"mode": "STRICT"/);
+  }
+});
+
+test("of a mesh, sidecars and service count as cost, the control plane does not", () => {
+  const units = render("mtls-h1").deployment.units;
+  assert.deepEqual(
+    units.map((unit) => [unit.program, unit.kind, unit.dataPlane]),
+    [
+      ["ztistiod", "control", false],
+      ["pilot-agent", "proxy", true],
+      ["ztecho", "service", true],
+      ["pilot-agent", "proxy", true],
+    ],
+  );
 });

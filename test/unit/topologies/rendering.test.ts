@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { renderGateway } from "../../../topologies/envoy.ts";
 import { renderFirewall } from "../../../topologies/firewall.ts";
-import { wireFactsOf } from "../../../topologies/tls.ts";
 import { quoteArgument } from "../../../topologies/units.ts";
 
 const socket = (port: number) => ({ address: "198.18.0.9", port });
@@ -61,17 +60,4 @@ test("arguments of a unit are taken literally", () => {
   assert.equal(quoteArgument('a "b" c\\'), '"a \\"b\\" c\\\\"');
   assert.equal(quoteArgument(""), '""');
   assert.throws(() => quoteArgument("a\nb"), /line break/);
-});
-
-test("wire facts of an encrypted leg pin version, group and protocol", () => {
-  const leg = { from: "a", to: "b", tls: { mode: "mutual", keyType: "rsa-2048" } } as const;
-  assert.deepEqual(wireFactsOf({ ...leg, http: "2" }), {
-    alpn: "h2",
-    cipher: "TLS_AES_128_GCM_SHA256",
-    group: "X25519",
-    keyType: "rsa-2048",
-    version: "TLSv1.3",
-  });
-  assert.equal(wireFactsOf({ ...leg, http: "1.1" })["alpn"], "http/1.1");
-  assert.deepEqual(wireFactsOf({ from: "a", to: "b", http: "1.1", tls: { mode: "none" } }), {});
 });
