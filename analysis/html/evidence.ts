@@ -3,7 +3,7 @@ import type { Deployment } from "../../contracts/deployment.ts";
 import type { Manifest } from "../../contracts/manifest.ts";
 import type { RunRecord } from "../../contracts/record.ts";
 import type { BundleRun } from "../bundle.ts";
-import type { Table } from "../table.ts";
+import type { Table } from "../tabular.ts";
 
 export type Evidence = {
   /** The plan as its author wrote it, comments too. */

@@ -3,7 +3,8 @@
  * runs no script, so that it can be mailed, archived and printed.
  */
 import type { Analysis } from "../analysis.ts";
-import { type Table, tablesOf } from "../table.ts";
+import { tablesOf } from "../table.ts";
+import type { Table } from "../tabular.ts";
 import { cpuPlot } from "./cpu-plot.ts";
 import type { Evidence } from "./evidence.ts";
 import { lossPlots } from "./loss-plot.ts";

@@ -9,6 +9,7 @@ import { describeGate, type GateResult } from "../gates.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Content, details, fileLink, type Markup, markup, table } from "./markup.ts";
 import { probeTable } from "./probes.ts";
+import { wireTable } from "./wire.ts";
 
 /** The table of all runs, then a closed section for each. */
 export function runsSection(analysis: Analysis, evidence: Evidence): Markup {
@@ -86,6 +87,7 @@ function runDetails(run: JudgedRun, kept: BundleRun | undefined): Markup {
     [
       reason,
       gateTable(run.gates),
+      wireTable(run.wire ?? []),
       resourceTable(run),
       kept && evidenceOf(kept.record),
       kept && filesOf(kept),

@@ -79,7 +79,9 @@ border-bottom:1px solid var(--line)}
 details{border-top:1px solid var(--line)}
 summary{cursor:pointer;padding:6px 2px;font-weight:550}
 summary:hover{background:var(--page)}
-.inside{padding:2px 0 12px 16px}
+.inside{padding:2px 0 12px 16px;scroll-margin-top:3.2em}
+.inside caption{white-space:nowrap}
+.long{margin-bottom:14px}
 .reason{color:var(--bad-ink);background:var(--bad);border-radius:4px;padding:3px 9px}
 .files{columns:3 240px;font-size:.85rem;padding-left:1.2em;margin:.4em 0}
 `;

@@ -135,7 +135,8 @@ function row(kind: string, name: Content, cells: readonly Content[], blocks: Con
     const label = id === undefined ? "" : metricTitles[id];
     return markup`<td data-label="${label}"><div>${cell}</div></td>`;
   });
-  return markup`<tr class="${kind}"><th scope="row">${name}</th>${columns}<td data-label="blocks"><div>${blocks}</div></td></tr>
+  return markup`<tr class="${kind}"><th scope="row">${name}</th>${columns}
+<td data-label="blocks"><div>${blocks}</div></td></tr>
 `;
 }
 

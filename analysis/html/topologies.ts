@@ -4,6 +4,7 @@ import type { Analysis } from "../analysis.ts";
 import { deploymentOf, describePath, type Evidence, measuredRecords } from "./evidence.ts";
 import { type Content, details, fileLink, type Markup, markup, table } from "./markup.ts";
 import { probeHolds, probeTable } from "./probes.ts";
+import { wireSummary } from "./wire.ts";
 
 /** The security boundary in one table, then a closed section for each treatment. */
 export function topologiesSection(analysis: Analysis, evidence: Evidence): Markup {
@@ -11,7 +12,7 @@ export function topologiesSection(analysis: Analysis, evidence: Evidence): Marku
   return markup`<section aria-labelledby="boundary">
 <h2 id="boundary">Topologies and what they stopped</h2>
 ${boundaryTable(labels, evidence)}
-${labels.map((label) => topologyDetails(label, evidence))}</section>
+${labels.map((label) => topologyDetails(label, evidence, analysis.runs))}</section>
 `;
 }
 
@@ -42,7 +43,7 @@ function boundaryTable(labels: readonly string[], evidence: Evidence): Markup {
   );
 }
 
-function topologyDetails(label: string, evidence: Evidence): Markup {
+function topologyDetails(label: string, evidence: Evidence, runs: Analysis["runs"]): Markup {
   const records = measuredRecords(evidence).filter((record) => record.label === label);
   const run = evidence.runs.find(
     ({ record }) => record.label === label && record.schema === "ztbench/record/1",
@@ -57,8 +58,13 @@ function topologyDetails(label: string, evidence: Evidence): Markup {
     [label, markup` <span class="path">${describePath(deployment)}</span>`],
     [
       legTable(deployment),
+      wireSummary(runs.filter((judged) => judged.label === label)),
       unitTable(deployment),
-      probeTable(`Probes over ${records.length} runs`, deployment.probes, records),
+      probeTable(
+        `Probes over ${records.length === 1 ? "one run" : `${records.length} runs`}`,
+        deployment.probes,
+        records,
+      ),
       markup`<p class="note">Digest of everything rendered onto the hosts:
 ${digests.map((digest) => markup`<code>${digest}</code> `)}</p>`,
       details(

@@ -11,6 +11,7 @@ import { escapeHtml, fileLink, markup, table } from "../../../analysis/html/mark
 import { stylesOf } from "../../../analysis/html/series.ts";
 import { styleSheet } from "../../../analysis/html/style.ts";
 import { headline } from "../../../analysis/html/verdict.ts";
+import { wireTable } from "../../../analysis/html/wire.ts";
 import { htmlFile, report } from "../../../analysis/report.ts";
 import { makeBundle, removeBundle } from "../../support/bundle.ts";
 import { hostileText, realisticCampaign } from "../../support/campaign.ts";
@@ -228,3 +229,15 @@ function luminance(hex: string): number {
   });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
+
+test("a fact of a leg that is not as wanted, or not seen, is marked", () => {
+  const leg = { from: "sidecar", to: "service", counts: { opened: 3 } };
+  const expected = { http: "2", version: "TLSv1.3", group: "X25519" };
+  const shown = wireTable([{ ...leg, expected, observed: { http: "1.1", version: "TLSv1.3" } }]);
+  const text = markup`${shown}`.text;
+  assert.match(text, /http<\/td>.*>2<\/td>.*>1\.1<\/td>.*invalid">no</);
+  assert.match(text, /version<\/td>.*TLSv1\.3.*pass">yes</);
+  assert.match(text, /group<\/td>.*X25519.*not seen.*invalid">no</);
+  assert.match(text, /connections opened under load<\/td>.*>3</);
+  assert.equal(markup`${wireTable([])}`.text, "");
+});
