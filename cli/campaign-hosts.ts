@@ -1,12 +1,18 @@
 /** What the host side does for a campaign: deploy and destroy, tuning readback, facts, lease. */
+import path from "node:path";
+import type { Deployment } from "../contracts/deployment.ts";
+import { Failure } from "../contracts/failure.ts";
 import type { Host, Testbed } from "../contracts/testbed.ts";
 import { checkAbsence, renderAbsence } from "../hosts/absence.ts";
 import { parseFacts, renderFacts } from "../hosts/facts.ts";
 import { renderCampaignLease } from "../hosts/lease.ts";
+import { programDirectory } from "../hosts/programs.ts";
 import { parseReadback, renderVerify } from "../hosts/tuning.ts";
 import type { CampaignHooks, Deployer } from "../loadgen/options.ts";
 import { type RemoteScript, runChecked, type Transport } from "../loadgen/ssh.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
+import { renderNative } from "../topologies/native.ts";
+import { readParameters } from "../topologies/parameters.ts";
 import { deployTopology, destroyTopology } from "./deployer.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -27,6 +33,7 @@ export function deployerFor(
       const all = { ...given, ...treatment.parameters };
       return deployTopology(workspace, treatment.topology, all, { campaign: token, signal });
     },
+    configuration: (deployment) => renderedConfiguration(deployment, testbed),
     destroy: (topology) => destroyTopology(workspace, topology),
     async proveAbsent(_topology, signal) {
       const script = (host: Host) => ({ title: "proof of absence", text: renderAbsence(host) });
@@ -34,6 +41,32 @@ export function deployerFor(
       for (const [host, text] of printed) checkAbsence(host, text);
     },
   };
+}
+
+/** The same rendering again, which the digest of what was deployed proves to be the same. */
+function renderedConfiguration(deployment: Deployment, testbed: Testbed): Record<string, string> {
+  const topology = topologyNamed(deployment.topology);
+  const rendered = renderNative(topology, readParameters(topology, deployment.parameters), {
+    testbed,
+    scheduling: deployment.scheduling,
+    programs: programDirectory,
+  });
+  if (rendered.deployment.configurationDigest !== deployment.configurationDigest) {
+    throw new Failure(
+      "testbed",
+      `topology ${topology.name}: deployed from another version of ztbench, digests differ`,
+      { hint: `pulumi destroy -s ${topology.name}, then start again` },
+    );
+  }
+  return Object.fromEntries(
+    rendered.hosts.flatMap(({ host, files, units, firewall }) => [
+      ...files.map((file) => [path.posix.join(host, file.path), file.content] as const),
+      ...units.map((unit) => [path.posix.join(host, "units", unit.name), unit.text] as const),
+      ...(firewall === undefined
+        ? []
+        : [[path.posix.join(host, "firewall.nft"), firewall.text] as const]),
+    ]),
+  );
 }
 
 /** Readings and the lease, each by one script on every host. */

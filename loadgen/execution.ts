@@ -1,4 +1,6 @@
 /** One planned run from deploy to destroy; whatever happens, hosts and bundle are left in order. */
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { Failure } from "../contracts/failure.ts";
 import type { Deployment } from "../contracts/deployment.ts";
 import { loadOf, type Treatment } from "../contracts/plan.ts";
@@ -73,6 +75,7 @@ async function measure(
   try {
     clock.enter("deploy");
     deployment = await options.deployer.deploy(treatment, load, signal);
+    await keepConfiguration(directory, options.deployer.configuration(deployment));
     const seed = plan.seed + run.block;
     const setting = { key, testbed, treatment, load, deployment, seed, directory };
     await measureRun(transport, setting, findings, clock.enter, signal);
@@ -107,6 +110,18 @@ async function measure(
     tuning,
     ...(failure === undefined ? {} : { failure }),
   };
+}
+
+/** Beside the records, so that a reader sees what ran without our renderers. */
+async function keepConfiguration(
+  directory: string,
+  configuration: Readonly<Record<string, string>>,
+): Promise<void> {
+  for (const [name, text] of Object.entries(configuration)) {
+    const file = path.join(directory, "configuration", name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, text);
+  }
 }
 
 /** After an abort or a bug: everything is tried, and what could not be done is named. */

@@ -12,6 +12,8 @@ import type { Transport } from "./ssh.ts";
 export type Deployer = {
   /** On fresh processes; returns when the path answers. */
   deploy(treatment: Treatment, load: LoadSettings, signal: AbortSignal): Promise<Deployment>;
+  /** What was put on the hosts: `host/path` to text, without anything secret. */
+  configuration(deployment: Deployment): Readonly<Record<string, string>>;
   /** Succeeds if there is nothing to destroy. */
   destroy(topology: string, signal: AbortSignal): Promise<void>;
   /** @throws Failure that names what is left on the hosts */

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -54,6 +55,7 @@ async function play({ plan = examplePlan(["baseline", "jwt"]), hosts, deploy, gi
         deployed += 1;
         return deploy?.(deployed) ?? exampleDeployment({ topology: treatment.topology });
       },
+      configuration: () => ({ "server/units/echo.service": "[Service]" }),
       destroy: (topology) => note(`destroy ${topology}`)(),
       proveAbsent: (topology) => note(`absent ${topology}`)(),
     },
@@ -124,6 +126,14 @@ test("writes a bundle that analysis accepts, with the planned order and the fact
     runs.map(({ record: { run, label, arm, failure } }) => [run, label, arm, failure]),
     manifest.order.map(({ run, label, arm }) => [run, label, arm, undefined]),
   );
+});
+
+test("keeps what was put on the hosts beside each run, and hashes it", async () => {
+  await play({});
+  const [first] = (await openBundle(bundleDir)).runs;
+  const file = "configuration/server/units/echo.service";
+  assert.ok(first !== undefined && file in first.record.files);
+  assert.equal(readFileSync(join(bundleDir, "runs", first.name, file), "utf8"), "[Service]");
 });
 
 test("tells an estimate first, then each run with its number and the time left", async () => {
@@ -233,6 +243,7 @@ test("stops after more than three failures in a row, all destroyed and released"
 test("ends at once when a topology cannot be destroyed, the run being kept", async () => {
   const deployer: CampaignOptions["deployer"] = {
     deploy: () => Promise.resolve(exampleDeployment()),
+    configuration: () => ({}),
     destroy: () => Promise.reject(new Failure("testbed", "baseline: not destroyed")),
     proveAbsent: () => Promise.resolve(),
   };

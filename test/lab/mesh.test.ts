@@ -1,0 +1,249 @@
+/** The mesh on lab hosts: what a good run shows, and what each fault ends in. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { $ } from "zx";
+import type { JudgedRun } from "../../analysis/comparison.ts";
+import { analyse } from "../../analysis/report.ts";
+import { type Plan, planSchema } from "../../contracts/plan.ts";
+import type { Testbed } from "../../contracts/testbed.ts";
+import { renderAbsence } from "../../hosts/absence.ts";
+import { labDown, labUp } from "../../hosts/lab/lab.ts";
+import { openLab } from "../../hosts/lab/options.ts";
+import type { HostPayload } from "../../hosts/payload.ts";
+import { programDirectory } from "../../hosts/programs.ts";
+import { runCampaign } from "../../loadgen/campaign.ts";
+import type { Deployer } from "../../loadgen/options.ts";
+import { openTransport, runChecked, type Transport } from "../../loadgen/ssh.ts";
+import { toolPaths } from "../../tools/paths.ts";
+import { topologyNamed } from "../../topologies/catalogue.ts";
+import { type Rendering, renderNative } from "../../topologies/native.ts";
+import { readParameters } from "../../topologies/parameters.ts";
+import { type Direct, openDirect } from "../support/direct.ts";
+
+const lab = openLab({ name: "labm", network: 3 });
+const hostBin = toolPaths(fileURLToPath(new URL("../..", import.meta.url))).hostBin;
+const never = new AbortController().signal;
+
+let testbed: Testbed;
+let transport: Transport;
+let direct: Direct;
+let scratch: string;
+
+before(async () => {
+  await labDown(lab);
+  ({ testbed } = await labUp(lab));
+  transport = await openTransport(testbed);
+  direct = openDirect(transport, never);
+  scratch = await mkdtemp(join(tmpdir(), "ztbench-mesh-"));
+  const copies = testbed.hosts.map(({ name }) => {
+    const unpack = `install -d ${programDirectory} && tar -x -C ${programDirectory}`;
+    const shell = $({ quiet: true, timeout: "60s" });
+    return shell`tar -C ${hostBin} -c . | ssh -F ${lab.paths.sshConfig} ${name} ${unpack}`;
+  });
+  await Promise.all(copies);
+});
+
+after(async () => {
+  await transport.close();
+  await labDown(lab);
+  await rm(scratch, { recursive: true, force: true });
+});
+
+const on = (host: string, text: string) =>
+  runChecked(transport, host, { title: "test", text, timeoutSeconds: 20 }, never);
+
+/** All that a mesh may leave on a host. */
+const traces = () =>
+  Promise.all(
+    testbed.hosts.map(async (host) => [
+      await on(host.name, renderAbsence(host)),
+      await on(host.name, "nft list ruleset; ip route; getent passwd; ss -Hltn | sort"),
+    ]),
+  );
+
+type Spoil = (payload: HostPayload) => HostPayload;
+
+function rendering(name: string, spoil: Spoil = (payload) => payload): Rendering {
+  const topology = topologyNamed(name);
+  const { hosts, deployment } = renderNative(topology, readParameters(topology, {}), {
+    testbed,
+    scheduling: testbed.scheduling,
+    programs: programDirectory,
+  });
+  return { hosts: hosts.map(spoil), deployment };
+}
+
+/** Replaces text in files and steps; that it is there is made sure of. */
+function replacing(host: string, from: string | RegExp, to: string): Spoil {
+  return (payload) => {
+    if (payload.host !== host || payload.name === "identity") return payload;
+    const edit = (text: string) => text.replace(from, to);
+    const files = payload.files.map((file) => ({ ...file, content: edit(file.content) }));
+    const steps = (payload.steps ?? []).map((step) => ({ ...step, make: edit(step.make) }));
+    const spoilt = { ...payload, files, steps };
+    assert.notDeepEqual(spoilt, payload, `something was to be replaced on ${host}`);
+    return spoilt;
+  };
+}
+
+/** What keeps a spoilt mesh from coming up; all of it is taken off again. */
+async function refusal(spoil: Spoil): Promise<string> {
+  const failure: unknown = await direct.put(rendering("mtls-h2", spoil)).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  await direct.remove();
+  assert.ok(failure instanceof Error, "it does not come up");
+  return failure.message;
+}
+
+/** Declared as HTTP/2 towards the client, but the port is told to speak HTTP/1.1. */
+const mismatch = replacing(
+  "gateway",
+  /"name": "http2",\s+"protocol": "HTTP2"/,
+  '"name": "http", "protocol": "HTTP"',
+);
+
+const plan: Plan = planSchema.parse({
+  schema: "ztbench/plan/1",
+  name: "mesh",
+  purpose: "test",
+  seed: 1,
+  blocks: 1,
+  baseline: "h2",
+  treatments: [
+    { label: "h2", topology: "mtls-h2" },
+    { label: "h1", topology: "mtls-h1" },
+    { label: "mismatch", topology: "mtls-h2" },
+    { label: "killed", topology: "mtls-h2" },
+  ],
+  load: {
+    rateQps: 1000,
+    prewarm: { rateQps: 50, seconds: 1 },
+    warmupSeconds: 1,
+    durationSeconds: 2,
+    connections: 32,
+  },
+  equivalenceMargin: 0.05,
+});
+
+const deployer: Deployer = {
+  deploy: ({ topology, label }) =>
+    direct.put(rendering(topology, label === "mismatch" ? mismatch : undefined)),
+  configuration: () => ({}),
+  destroy: () => direct.remove(),
+  proveAbsent: () => Promise.resolve(),
+};
+
+/** Kills the client's Envoy in the middle of the first run that is to lose it. */
+let killed = 0;
+async function campaign(): Promise<readonly JudgedRun[]> {
+  const bundleDir = join(scratch, "bundle");
+  await runCampaign({
+    plan,
+    planText: JSON.stringify(plan),
+    testbed,
+    bundleDir,
+    resume: false,
+    deployer,
+    hooks: {
+      readback: () => Promise.resolve({ server: { somaxconn: "applied 4096" } }),
+      facts: () => Promise.resolve({ server: {} }),
+      lease: { take: () => Promise.resolve(), release: () => Promise.resolve() },
+    },
+    programs: [],
+    commit: { id: "0".repeat(40), dirty: false },
+    versionSet: "lab",
+    warnings: [],
+    progress: (event) => {
+      if (event.kind !== "phase" || event.phase !== "load") return;
+      if (event.run.label !== "killed" || killed > 0) return;
+      killed += 1;
+      void on("client", "systemctl kill --kill-whom=all -s KILL ztbench-client-sidecar");
+    },
+    signal: never,
+  });
+  return (await analyse(bundleDir)).runs;
+}
+
+const failedGates = ({ gates }: JudgedRun) =>
+  gates
+    .filter(({ outcome }) => outcome === "invalid")
+    .map(({ id, measured }) => `${id}: ${measured}`);
+
+test("a campaign sees each leg as declared, voids what is not, and keeps what broke", async (t) => {
+  const pristine = await traces();
+  const runs = await campaign();
+  assert.deepEqual(await traces(), pristine);
+  const all = (label: string) => runs.filter((run) => run.label === label);
+  for (const run of runs) {
+    const { p50, p99 } = run.latency?.response.quantiles ?? {};
+    t.diagnostic(`${run.name} ${run.verdict} ${JSON.stringify([p50, p99])}`);
+    for (const { from, counts } of run.wire ?? [])
+      t.diagnostic(`${from} ${JSON.stringify(counts)}`);
+  }
+  for (const run of [...all("h2"), ...all("h1")]) assert.deepEqual(failedGates(run), []);
+  const between = all("h2")[0]?.wire?.[1];
+  assert.deepEqual(between?.observed, {
+    ...between?.expected,
+    http: "2",
+    alpn: "h2",
+    keyType: "rsa-2048",
+    caller: "spiffe://cluster.local/ns/ztbench/sa/client",
+  });
+  assert.equal(between?.counts.open, 1);
+  for (const run of all("mismatch")) {
+    assert.equal(run.verdict, "INVALID");
+    assert.match(
+      failedGates(run).join("\n"),
+      /^wire: .*client-sidecar to server-sidecar: http 1\.1 instead of 2/m,
+    );
+  }
+  const [first, second] = all("killed");
+  assert.ok(first !== undefined && second !== undefined, "what broke is tried once more");
+  assert.equal(first.verdict, "INVALID");
+  assert.match(
+    failedGates(first).join("\n"),
+    /did not live through the run: ztbench-client-sidecar\.service on host client/,
+  );
+  assert.deepEqual(failedGates(second), []);
+});
+
+test("a control plane that is down is what the sidecars of each host say", async () => {
+  const said = await refusal((payload) => ({
+    ...payload,
+    units: payload.units.filter(({ name }) => name !== "ztbench-control.service"),
+  }));
+  assert.match(said, /unit ztbench-(client|server)-sidecar\.service: does not listen on port/);
+  assert.match(said, /198\.18\.0\.20:15012: connect: connection refused/);
+});
+
+test("a certificate that has expired is refused before anything starts, with its dates", async () => {
+  const said = await refusal(replacing("gateway", /-ttl 86400s/g, "-ttl -3600s"));
+  assert.match(said, /sidecar (client|server)-sidecar: its certificate cannot be used/);
+  assert.match(said, /certificate of spiffe:\/\/cluster\.local\S+: not valid at .*, valid from/);
+});
+
+test("a certificate of another trust domain gets no sidecar into the mesh", async () => {
+  const elsewhere = "-id spiffe://other.test/ns/ztbench/sa/client -ttl";
+  const own = "-id spiffe://cluster.local/ns/ztbench/sa/client -ttl";
+  const said = await refusal(replacing("gateway", own, elsewhere));
+  assert.match(said, /unit ztbench-client-sidecar\.service: does not listen on port/);
+  assert.match(said, /failed to sign: .*tls: bad certificate/);
+});
+
+test("a policy that names a wrong principal fails the probe of the path, with its status", async () => {
+  const said = await refusal(
+    replacing(
+      "gateway",
+      'cluster.local/ns/ztbench/sa/client"',
+      'cluster.local/ns/ztbench/sa/other"',
+    ),
+  );
+  assert.match(said, /not ready after 15 s/);
+  assert.match(said, /"status": 403/);
+});
