@@ -1,4 +1,5 @@
 /** All that is computed from a bundle; the renderers show it, nothing else may. */
+import type { ColdStarts } from "./cold-start.ts";
 import type { Comparison, JudgedRun } from "./comparison.ts";
 import type { TreatmentCurves } from "./curve.ts";
 import type { Stamp } from "./stamp.ts";
@@ -12,6 +13,8 @@ export type Analysis = {
   /** Planned runs that the bundle does not hold. */
   readonly notRun: readonly string[];
   readonly comparison: Comparison;
+  /** Cold starts by treatment, where the plan has any. */
+  readonly coldStarts?: ColdStarts;
   /** Distribution of each treatment over its valid runs, in the order of the plan. */
   readonly curves: readonly TreatmentCurves[];
 };

@@ -2,7 +2,7 @@
 import type { ClaimRow, ClaimsComparison } from "./claims.ts";
 import { Footnotes, formatCell } from "./format.ts";
 import { renderTable } from "./markdown.ts";
-import type { Table } from "./table.ts";
+import type { Table } from "./tabular.ts";
 import { layOut, wrap } from "./text.ts";
 
 /** For a terminal, at most 100 columns wide. */

@@ -220,7 +220,9 @@ function judgeConnections(
 ): Omit<GateResult, "id"> {
   const exact = deployment.entry.http === "2" && treatment.driver === "vegeta-paced";
   const [least, most] =
-    treatment.condition === "cold-start" ? [0, 0] : [exact ? load.connections : 1, load.connections];
+    treatment.condition === "cold-start"
+      ? [0, 0]
+      : [exact ? load.connections : 1, load.connections];
   const limit = least === most ? `${most} established` : `${least} to ${most} established`;
   const count = numberOf(established);
   if (count === undefined) return unavailable(established, limit);

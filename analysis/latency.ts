@@ -59,6 +59,8 @@ export type LatencySource = {
   readonly writeInterval?: (line: string) => void;
   /** Receives the histograms of the run before they are freed, and copies what it needs. */
   readonly takeTotals?: (totals: Series) => void;
+  /** Receives every request that was sent: when it was due, and its response if there was one. */
+  readonly takeRequest?: (dueNs: number, responseNs: number | undefined) => void;
 };
 
 /**
@@ -94,6 +96,7 @@ export async function measureLatency(source: LatencySource): Promise<RunLatency>
       // A clock that is slewed can make a request look early; the least lag is kept and gated.
       const lateNs = lagNs > 0 ? lagNs : 0;
       const responseNs = lateNs + latencyNs;
+      source.takeRequest?.(dueNs, ok ? responseNs : undefined);
       if (!(responseNs <= highestTrackableNs)) {
         overflow += 1;
         return undefined;

@@ -1,6 +1,7 @@
 /** The comparison as Markdown, for READMEs and reports. */
 import type { Analysis } from "./analysis.ts";
-import { judgementsOf, stampLines, type Table, tablesOf } from "./table.ts";
+import { judgementsOf, stampLines, tablesOf } from "./table.ts";
+import type { Table } from "./tabular.ts";
 import { wireLines } from "./wire.ts";
 
 /** Renders the tables as Markdown. */

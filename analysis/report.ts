@@ -132,7 +132,15 @@ async function judge(
   const connections = await connectionsOf(bundle, run, record, samples);
   const reference = referenceOf(record, references);
   const wire = wireFactsOf(record, await wireTextsOf(bundle, run, record));
-  const gates = judgeRun({ record, plan: bundle.plan, latency, resources, connections, reference, wire });
+  const gates = judgeRun({
+    record,
+    plan: bundle.plan,
+    latency,
+    resources,
+    connections,
+    reference,
+    wire,
+  });
   const verdict = verdictOf(gates);
   collector.settle(label, verdict, latency);
   const seconds = bySecond?.finish();

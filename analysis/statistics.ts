@@ -46,6 +46,37 @@ export function meanInterval(values: readonly number[]): MeanInterval {
   return { n, mean: centre, sd, low: centre - half, high: centre + half };
 }
 
+export type Proportion = {
+  readonly hits: number;
+  readonly n: number;
+  readonly low: number;
+  readonly high: number;
+};
+
+/** Standard normal quantile of 0.975. */
+const z975 = 1.959963984540054;
+
+/**
+ * Wilson's 95 % interval of a proportion, which is of use even if nothing or all was hit.
+ *
+ * @throws RangeError unless 0 <= hits <= n and n > 0
+ */
+export function wilsonInterval(hits: number, n: number): Proportion {
+  if (!(n > 0 && hits >= 0 && hits <= n)) {
+    throw new RangeError(`proportion: needs 0 <= hits <= n and n > 0, found ${hits} of ${n}`);
+  }
+  const share = hits / n;
+  const spread = z975 ** 2 / n;
+  const centre = (share + spread / 2) / (1 + spread);
+  const half = (z975 * Math.sqrt((share * (1 - share) + spread / 4) / n)) / (1 + spread);
+  return {
+    hits,
+    n,
+    low: hits === 0 ? 0 : centre - half,
+    high: hits === n ? 1 : centre + half,
+  };
+}
+
 /** Smallest true mean that n values of this spread would show as different from 0, at 80 %. */
 export function minimumDetectable(sd: number, n: number): number {
   const t = tQuantile((1 + confidence) / 2, n - 1) + tQuantile(power, n - 1);

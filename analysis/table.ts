@@ -10,6 +10,7 @@ import {
   type Treatment,
 } from "./comparison.ts";
 import { none } from "./cell.ts";
+import { stormTable } from "./cold-start-table.ts";
 import {
   Footnotes,
   formatCell,
@@ -22,25 +23,16 @@ import { describeGate } from "./gates.ts";
 import type { RatioEstimate } from "./loss.ts";
 import type { Analysis } from "./analysis.ts";
 import type { Stamp } from "./stamp.ts";
-
-export type Table = {
-  readonly title: string;
-  /** The first column is text, the others are aligned as told. */
-  readonly columns: readonly { readonly title: string; readonly align: "left" | "right" }[];
-  readonly rows: readonly (readonly string[])[];
-  readonly notes: readonly string[];
-};
+import { left, right, type Table } from "./tabular.ts";
 
 /** How much room there is: `narrow` leaves out the ranges of secondary columns. */
 export type Width = "narrow" | "wide";
 
-const left = (title: string) => ({ title, align: "left" as const });
-const right = (title: string) => ({ title, align: "right" as const });
-
 /** All tables, the answer first. */
 export function tablesOf(analysis: Analysis, width: Width): readonly Table[] {
-  const { comparison, stamp } = analysis;
+  const { comparison, stamp, coldStarts } = analysis;
   return [
+    ...(coldStarts === undefined ? [] : [stormTable(coldStarts)]),
     lossTable(comparison, stamp),
     latencyTable(comparison.treatments, width),
     loadTable(comparison.treatments, analysis.softirq),

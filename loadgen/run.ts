@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+import { threadsOf } from "../contracts/cpu-list.ts";
 import type { Deployment, ProbeResults } from "../contracts/deployment.ts";
 import { parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
@@ -27,7 +28,7 @@ import {
 import { askProbes, requirePassed } from "./probes.ts";
 import type { Phase } from "./progress.ts";
 import { type Output, runChecked, type Transport } from "./ssh.ts";
-import { cpuCount, loadUnitName } from "./unit.ts";
+import { loadUnitName } from "./unit.ts";
 import { type Attack } from "./vegeta.ts";
 import { diedUnits } from "./unit-state.ts";
 
@@ -57,7 +58,7 @@ export type Measured = Pick<
 /** Marks the begin of each phase. */
 export type EnterPhase = (phase: Phase) => void;
 
-/** Connections and counters of the proxies are read this long before warm-up ends, when connections are open. */
+/** Connections and counters are read this long before warm-up ends, when connections are open. */
 const scrapeLeadSeconds = 1;
 const sampleSecondsMax = 1;
 const sampleSecondsMin = 0.25;
@@ -115,8 +116,9 @@ export async function measureRun(
     measuredToNs: summary.toNs,
     probes: { before, after },
   };
-  requirePassed(deployment, after, "after");
+  // First the cause: whatever else is wrong then follows from it.
   await requireAlive(setting);
+  requirePassed(deployment, after, "after");
 }
 
 function isCold({ treatment }: RunSetting): boolean {
@@ -182,8 +184,9 @@ export async function clearRun(
 type SplitSummary = z.infer<typeof splitSummarySchema>;
 
 /**
- * Sends pre-warming, warm-up and measured load as one attack. Nothing is asked of any host while the measured
- * part lasts: the counters before it are read near the end of the warm-up, of a cold start before it begins.
+ * Sends pre-warming, warm-up and measured load as one attack. Nothing is asked of any host while
+ * the measured part lasts: the counters before it are read near the end of the warm-up, of a cold
+ * start before it begins.
  */
 async function sendLoad(
   transport: Transport,
@@ -246,7 +249,7 @@ function attackOf(setting: RunSetting, host: Host): Attack {
     load: setting.load,
     entry: setting.deployment.entry,
     files: loadFiles(setting.key),
-    cpuCount: cpuCount(host.cpus.load),
+    cpuCount: threadsOf(host.cpus.load),
     seed: setting.seed,
   };
 }

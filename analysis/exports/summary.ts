@@ -3,7 +3,8 @@ import type { Analysis } from "../analysis.ts";
 import type { Loss, LossMetricId } from "../comparison.ts";
 import { Footnotes, formatRatio, formatVerdict } from "../format.ts";
 import { escape, renderTable } from "../markdown.ts";
-import { judgementsOf, stampLines, type Table } from "../table.ts";
+import { judgementsOf, stampLines } from "../table.ts";
+import type { Table } from "../tabular.ts";
 
 /** More lines than this belong into the report. */
 const judgementsMax = 10;

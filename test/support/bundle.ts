@@ -318,9 +318,11 @@ async function writeRun(directory: string, content: RunContent, record: RunRecor
   const name = `${String(run).padStart(3, "0")}-b${block}-${label}-${arm}`;
   const home = path.join(directory, "runs", name);
   const { durationSeconds, rateQps } = record.load;
-  for (const folder of ["samples", "proxies"]) {
+  for (const folder of ["samples", "proxies", "connections"]) {
     await mkdir(path.join(home, folder), { recursive: true });
   }
+  const established = "0 0 198.18.0.10:40000 198.18.0.12:8080\n".repeat(record.load.connections);
+  await writeFile(path.join(home, "connections/client-before.txt"), established);
   const statistics = path.join(home, "proxies", echoUnit);
   await writeFile(`${statistics}-before.txt`, servedText(100));
   await writeFile(`${statistics}-after.txt`, servedText(100 + content.rows.length));

@@ -83,7 +83,7 @@ test("a symbolic link is refused, even in place of what analysis writes", async 
 test("a line that is no checksum and a path listed twice are refused", async () => {
   await edit("SHA256SUMS", (text) => `${text}nonsense\n${text.split("\n")[0] ?? ""}\n`);
   await refuses(
-    /^SHA256SUMS:15: must be a sha256, .*found "nonsense"\n.*already listed in line 1$/,
+    /^SHA256SUMS:24: must be a sha256, .*found "nonsense"\n.*already listed in line 1$/,
   );
 });
 

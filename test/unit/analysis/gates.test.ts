@@ -66,6 +66,7 @@ function goodInput(testbedClass: "lab" | "metal" = "lab"): GateInput {
     record: { ...record, deployment: { ...deployment, testbedClass } },
     latency,
     resources,
+    connections: { established: value(32, "count"), opened: value(0, "count") },
     reference: { tuning, configurationDigest: deployment.configurationDigest },
     wire: [leg],
   };
@@ -97,6 +98,31 @@ function withProbes(input: GateInput, after: ProbeResults["results"]): GateInput
   return withRecord(input, { probes: { ...probes, after: { ...probes.after, results: after } } });
 }
 
+function withConnections(input: GateInput, established: number): GateInput {
+  return {
+    ...input,
+    connections: { ...input.connections, established: value(established, "count") },
+  };
+}
+
+function overHttp2(input: GateInput): GateInput {
+  const { deployment } = input.record;
+  const entry = { ...deployment.entry, http: "2" as const };
+  return withRecord(input, { deployment: { ...deployment, entry } });
+}
+
+/** The same run as a cold start: nothing before it, and none of the driver's connections. */
+function coldInput(): GateInput {
+  const plan = planOf({
+    editPlan: (steady) => ({
+      ...steady,
+      treatments: steady.treatments.map((t) => ({ ...t, condition: "cold-start" as const })),
+    }),
+  });
+  const record = recordOf(plan, { block: 1, label: "gateway", arm: "a" }, 2, 2);
+  return withConnections({ ...goodInput(), plan, record }, 0);
+}
+
 type Fault = {
   readonly what: string;
   readonly gate: GateId;
@@ -107,6 +133,30 @@ type Fault = {
 const lab = goodInput();
 const metal = goodInput("metal");
 const faults: readonly Fault[] = [
+  {
+    what: "more connections than declared",
+    gate: "connections",
+    outcome: "invalid",
+    input: withConnections(lab, 33),
+  },
+  {
+    what: "no connection of the driver",
+    gate: "connections",
+    outcome: "invalid",
+    input: withConnections(lab, 0),
+  },
+  {
+    what: "fewer HTTP/2 connections than declared",
+    gate: "connections",
+    outcome: "invalid",
+    input: withConnections(overHttp2(lab), 31),
+  },
+  {
+    what: "connections that nobody counted",
+    gate: "connections",
+    outcome: "unavailable",
+    input: { ...lab, connections: { ...lab.connections, established: none("not asked") } },
+  },
   {
     what: "a run that broke off",
     gate: "completed",
@@ -321,4 +371,44 @@ test("a run without measurement is invalid for the reason in its record", () => 
   const results = judgeBrokenRun({ ...lab.record, failure: "unit did not start" });
   assert.equal(verdictOf(results), "INVALID");
   assert.equal(results[0]?.measured, "unit did not start");
+});
+
+test("an HTTP/2 run of the paced driver has exactly its connections, and one over 1.1 at most", () => {
+  const outcomeOf = (input: GateInput) =>
+    judgeRun(input).find(({ id }) => id === "connections")?.outcome;
+  assert.equal(outcomeOf(withConnections(overHttp2(lab), 32)), "pass");
+  assert.equal(outcomeOf(withConnections(lab, 3)), "pass");
+});
+
+test("a cold start that storms is warned about, and never left out of the count of storms", () => {
+  const cold = coldInput();
+  assert.equal(verdictOf(judgeRun(cold)), "VALID");
+  const stormy = withLatency(cold, { ok: 4000, failed: 6000, overflow: 3 });
+  assert.equal(verdictOf(judgeRun(stormy)), "WARN");
+  assert.equal(verdictOf(judgeRun(withLatency(lab, { ok: 4000, failed: 6000 }))), "INVALID");
+});
+
+test("a cold start that is warm is invalid", () => {
+  const warm = withConnections(coldInput(), 1);
+  assert.equal(verdictOf(judgeRun(warm)), "INVALID");
+  const { load } = coldInput().record;
+  const warmed = withRecord(coldInput(), { load: { ...load, warmupSeconds: 1 } });
+  assert.equal(verdictOf(judgeRun(warmed)), "INVALID");
+});
+
+test("before a cold start, probes that must be refused need not have been asked", () => {
+  const refuse = (input: GateInput): GateInput => {
+    const { deployment } = input.record;
+    const [answers] = deployment.probes;
+    assert.ok(answers);
+    const probes = [answers, { ...answers, id: "refuses", kind: "negative" as const }];
+    const [result] = input.record.probes.after.results;
+    assert.ok(result);
+    const results = [result, { ...result, id: "refuses" }];
+    return withProbes(withRecord(input, { deployment: { ...deployment, probes } }), results);
+  };
+  const outcomeOf = (input: GateInput) =>
+    judgeRun(input).find(({ id }) => id === "probes")?.outcome;
+  assert.equal(outcomeOf(refuse(coldInput())), "pass");
+  assert.equal(outcomeOf(refuse(lab)), "invalid");
 });
