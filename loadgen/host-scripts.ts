@@ -248,7 +248,9 @@ function scrapeLines(
   const once = (unit: string, scrapes: readonly string[]): string => {
     const file = `${runDirectoryOn(key)}/out/proxies/${unit}-${when}.txt`;
     const flags = scrapes.flatMap((scrape) => ["-scrape", scrape]);
-    return line([`${binaryDirectory}/ztsample`, "-once", ...flags, "-out", file]);
+    const asked = line([`${binaryDirectory}/ztsample`, "-once", ...flags, "-out", file]);
+    // One that has died cannot answer. That is in the file then, and its unit's state says so.
+    return when === "before" ? asked : `${asked} || true`;
   };
   const here = (endpoint: { readonly host: string }) => endpoint.host === host.name;
   const services = deployment.statistics ?? [];

@@ -189,7 +189,7 @@ test("a campaign sees each leg as declared, voids what is not, and keeps what br
   for (const run of [...all("h2"), ...all("h1")]) assert.deepEqual(failedGates(run), []);
   const between = all("h2")[0]?.wire?.[1];
   assert.deepEqual(between?.observed, {
-    ...between?.expected,
+    ...between.expected,
     http: "2",
     alpn: "h2",
     keyType: "rsa-2048",
