@@ -4,7 +4,7 @@
  */
 import { Failure } from "../contracts/failure.ts";
 import type { Host } from "../contracts/testbed.ts";
-import { parseCpuList } from "./cpus.ts";
+import { parseCpuList } from "../contracts/cpu-list.ts";
 import { requiredPackages } from "./packages.ts";
 import type { HostScript } from "./runner.ts";
 import { quote, renderTable, shellPart } from "./shell.ts";

@@ -2,10 +2,10 @@
  * Whether a testbed has what a plan says its figures need; told before anything is deployed, so
  * that no campaign ends in numbers that were measured on too little.
  */
+import { threadsOf } from "../contracts/cpu-list.ts";
 import { Failure } from "../contracts/failure.ts";
 import type { Minimum, Plan } from "../contracts/plan.ts";
 import type { CpuLayout, Host, Role, Testbed } from "../contracts/testbed.ts";
-import { cpuCount } from "./unit.ts";
 
 type Need = {
   readonly key: Exclude<keyof Minimum, "otherwise">;
@@ -34,7 +34,7 @@ export function requireFeasible(plan: Plan, testbed: Testbed): readonly string[]
     if (wanted === undefined) return [];
     return testbed.hosts
       .filter((host) => need.roles.includes(host.role))
-      .filter((host) => (cpuCount(host.cpus[need.set]) ?? 0) < wanted)
+      .filter((host) => (threadsOf(host.cpus[need.set]) ?? 0) < wanted)
       .map((host) => describeLack(host, need.set, wanted));
   });
   if (lacks.length > 0) {
@@ -51,7 +51,7 @@ export function requireFeasible(plan: Plan, testbed: Testbed): readonly string[]
 
 function describeLack(host: Host, set: keyof CpuLayout, wanted: number): string {
   const list = host.cpus[set];
-  const found = list === "" ? "none reserved" : `found ${cpuCount(list) ?? 0} (CPUs ${list})`;
+  const found = list === "" ? "none reserved" : `found ${threadsOf(list) ?? 0} (CPUs ${list})`;
   return `needs ${wanted} ${set} CPUs on host ${host.name}, ${found}`;
 }
 
@@ -61,7 +61,7 @@ function surplus({ serviceCpus }: Minimum, testbed: Testbed): string[] {
   return testbed.hosts
     .filter(({ role }) => role === "server")
     .flatMap(({ name, cpus }) => {
-      const found = cpuCount(cpus.service) ?? serviceCpus;
+      const found = threadsOf(cpus.service) ?? serviceCpus;
       return found === serviceCpus
         ? []
         : [

@@ -34,16 +34,6 @@ export function sampleUnitName(token: string, run: number): string {
   return `${unitPrefixes[1]}${token}-${run}.service`;
 }
 
-/** Number of CPUs in a kernel CPU list; undefined for the empty list, which reserves none. */
-export function cpuCount(list: string): number | undefined {
-  if (list === "") return undefined;
-  const cpus = list.split(",").flatMap((range) => {
-    const [first = 0, last = first] = range.split("-").map(Number);
-    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
-  });
-  return new Set(cpus).size;
-}
-
 /** The command line of `systemd-run` that starts the unit. */
 export function startCommand(unit: TransientUnit): string[] {
   const properties = [

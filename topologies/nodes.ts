@@ -1,7 +1,7 @@
 /** What each kind of node needs on its host in the native runtime: unit, files, directories. */
 import type { Unit } from "../contracts/deployment.ts";
 import { type CpuLayout, type Host, hostOf, type Testbed } from "../contracts/testbed.ts";
-import { threadsOf } from "../hosts/cpus.ts";
+import { threadsOf } from "../contracts/cpu-list.ts";
 import type { PayloadFile, PayloadStep, PayloadUnit } from "../hosts/payload.ts";
 import {
   adminPorts,

@@ -1,6 +1,6 @@
 /** Sidecars and their control plane in the native runtime: units, files and steps. Pure. */
 import { hostOf } from "../contracts/testbed.ts";
-import { threadsOf } from "../hosts/cpus.ts";
+import { threadsOf } from "../contracts/cpu-list.ts";
 import { payloadIdOf, type PayloadStep } from "../hosts/payload.ts";
 import { captureStep, sidecarPorts } from "./capture.ts";
 import { adminPorts, endpointOf, isBesideLoad, listenOf, rootOf } from "./endpoints.ts";

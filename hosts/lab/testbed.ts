@@ -1,5 +1,6 @@
 /** Describes a running lab as a testbed document, so that nothing else needs to know it is one. */
 import { readFile } from "node:fs/promises";
+import { parseCpuList } from "../../contracts/cpu-list.ts";
 import { testbedSchema, type CpuLayout, type Testbed } from "../../contracts/testbed.ts";
 import type { LabKeys } from "./keys.ts";
 import { dataNetwork, type LabLayout } from "./layout.ts";
@@ -50,12 +51,4 @@ export function labCpus(allowed: readonly number[]): CpuLayout {
 export async function allowedCpus(): Promise<number[]> {
   const status = await readFile("/proc/self/status", "utf8");
   return parseCpuList(/^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? "0");
-}
-
-/** Reads a kernel CPU list such as "0-2,5". */
-export function parseCpuList(list: string): number[] {
-  return list.split(",").flatMap((range) => {
-    const [from = 0, to = from] = range.split("-").map(Number);
-    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  });
 }

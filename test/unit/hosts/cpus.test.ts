@@ -3,16 +3,11 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
 import fc from "fast-check";
+import { formatCpuList, parseCpuList, threadsOf } from "../../../contracts/cpu-list.ts";
 import { parseDocument } from "../../../contracts/document.ts";
 import { Failure } from "../../../contracts/failure.ts";
 import { cpuListSchema, testbedSchema } from "../../../contracts/testbed.ts";
-import {
-  formatCpuList,
-  layoutWarnings,
-  parseCpuList,
-  sharedCpus,
-  threadsOf,
-} from "../../../hosts/cpus.ts";
+import { layoutWarnings, sharedCpus } from "../../../hosts/cpus.ts";
 
 const cpuSets = fc.uniqueArray(fc.nat(4095), { maxLength: 200 });
 const ascending = (cpus: readonly number[]) => [...cpus].sort((a, b) => a - b);

@@ -22,7 +22,7 @@ import {
   parseStat,
   type FoundProcess,
 } from "../../../hosts/lab/processes.ts";
-import { labCpus, labTestbed, parseCpuList } from "../../../hosts/lab/testbed.ts";
+import { labCpus, labTestbed } from "../../../hosts/lab/testbed.ts";
 
 const layout = layLab("labx", 3);
 
@@ -134,11 +134,6 @@ test("load has a CPU of its own as soon as there are two", () => {
   assert.deepEqual(cpus(2), { system: "", irq: "", load: "2", proxy: "3", service: "3" });
   assert.deepEqual(cpus(3), { system: "", irq: "", load: "2", proxy: "3", service: "3" });
   assert.deepEqual(cpus(4), { system: "", irq: "", load: "2", proxy: "3", service: "4" });
-});
-
-test("kernel CPU lists are expanded", () => {
-  assert.deepEqual(parseCpuList("0-2,5,7-8"), [0, 1, 2, 5, 7, 8]);
-  assert.deepEqual(parseCpuList("3"), [3]);
 });
 
 test("the testbed document of a lab pins each host's key", () => {

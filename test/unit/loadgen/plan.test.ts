@@ -17,9 +17,9 @@ for (const file of readdirSync(directory)) {
   });
 }
 
-test("measures three topologies in six blocks of four runs with the smoke plan", () => {
+test("measures five topologies in six blocks of six runs with the smoke plan", () => {
   const plan = parseDocument(planSchema, smoke, "smoke.yaml");
-  assert.equal(orderRuns(plan).length, 24);
+  assert.equal(orderRuns(plan).length, 36);
   assert.deepEqual(
     [plan.load.rateQps, plan.load.warmupSeconds, plan.load.durationSeconds, plan.load.connections],
     [1000, 4, 12, 32],
@@ -45,7 +45,7 @@ const mistakes: readonly [string, string, string, string, RegExp][] = [
   [
     "an arrival that its driver does not know",
     "topology: jwt",
-    "topology: jwt\n    driver: vegeta\n    arrival: poisson",
+    "topology: jwt, driver: vegeta, arrival: poisson",
     "poisson",
     /arrival: must be uniform with driver vegeta, which knows no other, found "poisson"/,
   ],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { diedUnits } from "../../../loadgen/unit-state.ts";
-import { cpuCount, loadUnitName, startCommand, type TransientUnit } from "../../../loadgen/unit.ts";
+import { loadUnitName, startCommand, type TransientUnit } from "../../../loadgen/unit.ts";
 
 const unit: TransientUnit = {
   name: "ztbench-load-0a-1.service",
@@ -40,20 +40,6 @@ for (const [name, changes, words] of grid) {
       startCommand({ ...unit, ...changes }).join(" "),
       `systemd-run --quiet --collect --unit=${unit.name} ${words} -- /bin/program -flag`,
     );
-  });
-}
-
-const lists: readonly [string, number | undefined][] = [
-  ["", undefined],
-  ["0", 1],
-  ["2-9", 8],
-  ["0,4-7", 5],
-  ["1,1-2", 2],
-];
-
-for (const [list, count] of lists) {
-  test(`counts the CPUs of "${list}"`, () => {
-    assert.equal(cpuCount(list), count);
   });
 }
 
