@@ -14,23 +14,23 @@ export function stormTable({ settings, treatments }: ColdStarts): Table {
     columns: [
       left("treatment"),
       right("storms"),
-      right("probability [95 %]"),
+      right("% [95 % CI]"),
       right("opened"),
       right("handshakes"),
       right("over SLO"),
-      right("back after s"),
+      right("back s"),
     ],
     rows: treatments.map((treatment) => {
-      const over = (read: (start: ColdStart) => Cell): string =>
-        formatCell(middle(treatment.starts.map(({ start }) => read(start))), notes, true);
+      const over = (read: (start: ColdStart) => Cell, range: boolean): string =>
+        formatCell(middle(treatment.starts.map(({ start }) => read(start))), notes, range);
       return [
         treatment.label,
         stormsOf(treatment),
         probabilityOf(treatment),
-        over((start) => start.opened),
-        over((start) => start.handshakes),
-        over((start) => start.overSlo),
-        over((start) => secondsOf(start.recovery)),
+        over((start) => start.opened, true),
+        over((start) => start.handshakes, false),
+        over((start) => start.overSlo, true),
+        over((start) => secondsOf(start.recovery), true),
       ];
     }),
     notes: [
@@ -41,9 +41,9 @@ export function stormTable({ settings, treatments }: ColdStarts): Table {
           `a storm is more than ${stormFactor * declaredConnections} opened ` +
           `(${stormFactor} × ${declaredConnections} declared)`,
       ),
-      "opened, handshakes: on the leg that has most; probability: with Wilson's interval",
+      "opened, handshakes: on the leg that has most; CI: Wilson's interval of the probability",
       `over SLO: responses above ${sloMilliseconds} ms, failed and unsent requests among them; ` +
-        "back: p50 of a second within twice that of the last one, and so from then on",
+        "back s: seconds until p50 is within twice that of the last second, and stays so",
       "cold starts are compared with cold starts only, never with steady rows",
       ...treatments.flatMap(({ label, notCounted }) =>
         notCounted.map(({ name, reason }) => `${label}: ${name} is not counted: ${reason}`),
@@ -60,7 +60,7 @@ function probabilityOf({ storms }: ColdTreatment): string {
   if (storms === undefined) return "-";
   const percent = (share: number): string => (share * 100).toFixed(0);
   const { hits, n, low, high } = storms;
-  return `${percent(hits / n)} % [${percent(low)}–${percent(high)}]`;
+  return `${percent(hits / n)} [${percent(low)}–${percent(high)}]`;
 }
 
 /** A start without a figure is left out of the median, and the others stand for themselves. */
@@ -97,9 +97,8 @@ export function startsTable({ treatments }: ColdStarts): Table {
       right("handshakes"),
       right("resumed"),
       right("over SLO"),
-      right("back after s"),
-      right("there before"),
-      right("sampler"),
+      right("back s"),
+      right("before"),
     ],
     rows: treatments.flatMap(({ starts }) =>
       starts.map(({ name, start }) => [
@@ -110,17 +109,23 @@ export function startsTable({ treatments }: ColdStarts): Table {
         ),
         formatCell(secondsOf(start.recovery), notes, false),
         formatCell(start.before.opened, notes, false),
-        formatCell(start.observer, notes, false),
       ]),
     ),
     notes: [
       ...notes.lines(),
-      "there before: connections on the leg that has most when the first request was due; " +
+      "before: connections ever opened, on the leg that has most, when the first request was due; " +
         "readiness and the positive probe opened them",
-      "sampler: CPU time of the sampler, as share of one CPU on the host that gave most; " +
-        "what proxies take to answer it is in their own",
+      `the sampler that watched took at most ${formatCell(worstObserver(treatments), notes, false)} ` +
+        "of a CPU; what proxies take to answer it is in their own CPU time",
     ],
   };
+}
+
+function worstObserver(treatments: readonly ColdTreatment[]): Cell {
+  const shares = treatments
+    .flatMap(({ starts }) => starts.map(({ start }) => numberOf(start.observer)))
+    .filter((share) => share !== undefined);
+  return shares.length === 0 ? none("an unknown share") : value(Math.max(...shares), "share");
 }
 
 /** For each treatment the start that opened most connections, second by second. */

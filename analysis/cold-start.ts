@@ -11,7 +11,7 @@ import type { RunLatency } from "./latency.ts";
 import {
   activeOpens,
   type CountName,
-  countAt,
+  greatestGrowth,
   proxyTimelines,
   type ProxyTimelines,
   valueAt,
@@ -36,7 +36,7 @@ export type ColdSecond = {
 };
 
 export type ColdStart = {
-  /** What was there before the first request: the readiness probe came along the same path. */
+  /** Ever opened before the first request: readiness and the probe came along the same path. */
   readonly before: Readonly<Record<"opened" | "handshakes", Cell>>;
   /** From the first request on, on the leg that has most. */
   readonly opened: Cell;
@@ -137,11 +137,10 @@ function counterOf(record: RunRecord, samples: HostSamples): Counter {
 }
 
 function proxyCounter(timelines: ProxyTimelines): Counter {
-  return (name, fromNs, toNs) =>
-    growth(
-      fromNs === undefined ? 0 : countAt(timelines, name, fromNs),
-      countAt(timelines, name, toNs),
-    );
+  return (name, fromNs, toNs) => {
+    const most = greatestGrowth(timelines, name, fromNs, toNs);
+    return most === undefined ? none("not sampled") : value(most, "count");
+  };
 }
 
 function growth(before: number | undefined, after: number | undefined): Cell {
@@ -175,10 +174,15 @@ function coresOf(
   };
 }
 
+/** A unit that is started during the samples has used nothing before it was there. */
 function usagePoints(samples: HostSamples, unit: string, host: string): readonly Point[] {
-  return pointsOf(samplesOfUnit(samples.get(host) ?? [], unit), "cpu.stat", (text) =>
-    fieldOf(text, "usage_usec"),
+  const own = samplesOfUnit(samples.get(host) ?? [], unit);
+  const points = pointsOf(own, "cpu.stat", (text) => fieldOf(text, "usage_usec"));
+  const [first] = points;
+  const absent = own.filter(
+    ({ source, atNs }) => source.endsWith(" absent") && atNs < (first?.atNs ?? 0),
   );
+  return [...absent.map(({ atNs }) => ({ atNs, value: 0 })), ...points];
 }
 
 /** The sampler tells at its end what it took. */

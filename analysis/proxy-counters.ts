@@ -1,36 +1,38 @@
 /**
- * Connections and handshakes of a run as its proxies counted them, over time. Each is the greatest
- * count of any one listener or cluster: the two ends of a leg count the same connections, so a sum
- * would count them twice.
+ * Connections and handshakes of a run as its proxies counted them, over time. Each is that of the
+ * one listener or cluster that has most: the two ends of a leg count the same connections, so a
+ * sum would count them twice.
  */
 import type { Point, Sample } from "./samples.ts";
 
-/** Counts at a moment. */
-export type ConnectionCounts = {
-  /** Connections that were ever opened on the leg that has most. */
-  readonly opened: number;
-  /** Those that are open now. */
-  readonly active: number;
-  /** TLS handshakes, resumed ones among them. */
-  readonly handshakes: number;
-  readonly resumed: number;
-};
+/**
+ * `opened`: connections ever opened; `active`: open now; `handshakes`: TLS handshakes, those that
+ * resumed a session (`resumed`) among them.
+ */
+export const countNames = ["opened", "active", "handshakes", "resumed"] as const;
+export type CountName = (typeof countNames)[number];
 
-export type CountName = keyof ConnectionCounts;
+/** Counts of each listener and cluster by the name of its counter. */
+export type Counters = Readonly<Record<CountName, ReadonlyMap<string, number>>>;
 
-/** Text of a proxy's `/stats`, one `name: value` a line, to the counts it shows. */
-export function countsOf(text: string): ConnectionCounts {
-  const greatest = { opened: 0, active: 0, handshakes: 0, resumed: 0 };
+/** Text of a proxy's `/stats`, one `name: value` a line, to the counters of the data path. */
+export function countersOf(text: string): Counters {
+  const counters = {
+    opened: new Map<string, number>(),
+    active: new Map<string, number>(),
+    handshakes: new Map<string, number>(),
+    resumed: new Map<string, number>(),
+  };
   for (const line of text.split("\n")) {
     const at = line.lastIndexOf(": ");
-    const value = Number(line.slice(at + 2));
-    const count = at === -1 || !Number.isFinite(value) ? undefined : countNamed(line.slice(0, at));
-    if (count !== undefined) greatest[count] = Math.max(greatest[count], value);
+    const [name, value] = [line.slice(0, at), Number(line.slice(at + 2))];
+    const count = at === -1 || !Number.isFinite(value) ? undefined : countNamed(name);
+    if (count !== undefined) counters[count].set(name, value);
   }
-  return greatest;
+  return counters;
 }
 
-/** Those of the data path: its own administration and control plane are not load. */
+/** Administration and control plane of a proxy are not load; its threads are counted in sum. */
 function countNamed(name: string): CountName | undefined {
   if (/^listener\.admin\.|\.(worker_\d+|main_thread)\.|^cluster\.(xds|sds)-grpc;?\./.test(name)) {
     return undefined;
@@ -42,21 +44,22 @@ function countNamed(name: string): CountName | undefined {
   return name.endsWith(".ssl.session_reused") ? "resumed" : undefined;
 }
 
-/** Counts over time for each proxy that was scraped, by the name of its unit. */
-export type ProxyTimelines = ReadonlyMap<string, readonly TimedCounts[]>;
-export type TimedCounts = ConnectionCounts & { readonly atNs: number };
+export type TimedCounters = Counters & { readonly atNs: number };
+
+/** Readings over time of each proxy that was scraped, by the name of its unit. */
+export type ProxyTimelines = ReadonlyMap<string, readonly TimedCounters[]>;
 
 const scrapePrefix = "scrape ";
 
 /** Cuts the scrapes out of the samples of all hosts; those that failed are left out. */
 export function proxyTimelines(samples: Iterable<readonly Sample[]>): ProxyTimelines {
-  const timelines = new Map<string, TimedCounts[]>();
+  const timelines = new Map<string, TimedCounters[]>();
   for (const host of samples) {
     for (const { source, atNs, content } of host) {
       if (!source.startsWith(scrapePrefix) || source.endsWith(" error")) continue;
       const unit = source.slice(scrapePrefix.length);
       const own = timelines.get(unit) ?? [];
-      own.push({ atNs, ...countsOf(content) });
+      own.push({ atNs, ...countersOf(content) });
       timelines.set(unit, own);
     }
   }
@@ -64,19 +67,26 @@ export function proxyTimelines(samples: Iterable<readonly Sample[]>): ProxyTimel
 }
 
 /**
- * Count of the proxy that has most at a moment, from the last reading of each at or before it;
- * undefined if nobody was asked by then.
+ * By how much the counter that grew most did so between two moments, each told by the last reading
+ * at or before it. Without `fromNs`: what the greatest had come to.
+ *
+ * @returns undefined if no proxy was asked by then
  */
-export function countAt(
+export function greatestGrowth(
   timelines: ProxyTimelines,
   name: CountName,
-  atNs: number,
+  fromNs: number | undefined,
+  toNs: number,
 ): number | undefined {
-  const counts = [...timelines.values()].flatMap((readings) => {
-    const last = readings.findLast((reading) => reading.atNs <= atNs);
-    return last === undefined ? [] : [last[name]];
+  const growths = [...timelines.values()].flatMap((readings) => {
+    const last = (ns: number) => readings.findLast(({ atNs }) => atNs <= ns);
+    const [before, after] = [fromNs === undefined ? undefined : last(fromNs), last(toNs)];
+    if (after === undefined || (fromNs !== undefined && before === undefined)) return [];
+    // A counter that was never counted up is not printed; a proxy may have none at all.
+    const grown = [...after[name]].map(([counter, n]) => n - (before?.[name].get(counter) ?? 0));
+    return [grown.reduce((most, n) => Math.max(most, n), 0)];
   });
-  return counts.length === 0 ? undefined : Math.max(...counts);
+  return growths.length === 0 ? undefined : Math.max(...growths);
 }
 
 /** The kernel's own count of connections that a host opened, from `/proc/net/snmp`. */

@@ -2,7 +2,7 @@
 import { type Cell, none, value } from "./cell.ts";
 
 /** Fewer requests than this beyond a quantile of one second say nothing. */
-const beyondMin = 10;
+const beyondMin = 5;
 
 /** Collects the requests of one run; failed ones rank above all others. */
 export class SecondLatency {
