@@ -113,10 +113,9 @@ export function startsTable({ treatments }: ColdStarts): Table {
     ),
     notes: [
       ...notes.lines(),
-      "before: connections ever opened, on the leg that has most, when the first request was due; " +
-        "readiness and the positive probe opened them",
-      `the sampler that watched took at most ${formatCell(worstObserver(treatments), notes, false)} ` +
-        "of a CPU; what proxies take to answer it is in their own CPU time",
+      "before: connections opened by readiness and the positive probe, on the leg that has most",
+      `the sampler took at most ${formatCell(worstObserver(treatments), notes, false)} of a CPU; ` +
+        "what proxies take to answer it is in their own CPU time",
     ],
   };
 }

@@ -5,6 +5,7 @@
 import { baselineOf, type Condition, isBaseline, loadOf, type Plan } from "../contracts/plan.ts";
 import { type Cell, none, notMeasured, numberOf, type ReasonCell, value } from "./cell.ts";
 import type { ColdStart } from "./cold-start.ts";
+import type { LoadConnections } from "./connections.ts";
 import type { GateResult, RunVerdict } from "./gates.ts";
 import type { RunLatency } from "./latency.ts";
 import {
@@ -32,6 +33,7 @@ export type JudgedRun = {
   readonly gates: readonly GateResult[];
   readonly latency?: RunLatency;
   readonly resources?: RunResources;
+  readonly connections?: LoadConnections;
   /** Of a cold start only. */
   readonly coldStart?: ColdStart;
   readonly wire?: readonly LegFacts[];
@@ -68,6 +70,8 @@ export type Treatment = {
   readonly metrics: Metrics;
   /** CPU per request of the data plane by kind of unit, median over valid runs. */
   readonly cpuPerRequestByKind: Readonly<Record<string, Cell>>;
+  /** Of the load driver to the entry when measuring began, as the kernel told. */
+  readonly connections: Cell;
   /** Requests of all valid runs. */
   readonly requests: { readonly sent: number; readonly failed: number };
 };
@@ -193,6 +197,10 @@ function summarise(
           missing,
         ),
       ]),
+    ),
+    connections: middle(
+      used.map((run) => run.connections?.established ?? notMeasured),
+      missing,
     ),
     requests: {
       sent: used.reduce((total, run) => total + run.latency.sent, 0),

@@ -151,6 +151,7 @@ async function judge(
     latency,
     resources,
     wire,
+    connections,
     ...(seconds !== undefined && {
       coldStart: describeStart({
         record,

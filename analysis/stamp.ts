@@ -1,6 +1,6 @@
 /** What must stand beside every number: on what it was measured, with which versions, how often. */
 import type { Manifest } from "../contracts/manifest.ts";
-import { loadOf, type Plan } from "../contracts/plan.ts";
+import { type Condition, loadOf, type Plan } from "../contracts/plan.ts";
 
 /** Programs that are measured or measure, with the version the articles used. */
 const articleVersions: Readonly<Record<string, string>> = {
@@ -31,6 +31,9 @@ export type Stamp = {
   readonly rateQps: number;
   /** All rates, ascending, where treatments differ in it. */
   readonly ratesQps?: readonly number[];
+  readonly conditions: readonly Condition[];
+  /** Of steady runs; cold starts have neither. */
+  readonly prewarm: { readonly rateQps: number; readonly seconds: number };
   readonly warmupSeconds: number;
   readonly durationSeconds: number;
   readonly connections: number;
@@ -65,6 +68,8 @@ export function stampOf(plan: Plan, manifest: Manifest): Stamp {
     blocks: plan.blocks,
     rateQps: plan.load.rateQps,
     ...(rates.length > 1 && { ratesQps: rates.sort((a, b) => a - b) }),
+    conditions: [...new Set(plan.treatments.map(({ condition }) => condition))],
+    prewarm: plan.load.prewarm,
     warmupSeconds: plan.load.warmupSeconds,
     durationSeconds: plan.load.durationSeconds,
     connections: plan.load.connections,
@@ -82,4 +87,14 @@ function describe({ name, version }: Manifest["programs"][number]): string {
   const article = articleVersions[name] ?? version;
   const shown = name === "envoy" ? "Envoy" : name;
   return version === article ? `${shown} ${version}` : `${shown} ${version} (articles: ${article})`;
+}
+
+/** What goes before the measured part, for people. */
+export function describeWarming({ conditions, prewarm, warmupSeconds }: Stamp): string {
+  const cold = "cold starts from the first request";
+  const warm =
+    (prewarm.seconds === 0 ? "" : `${prewarm.seconds} s at ${prewarm.rateQps}/s and `) +
+    `${warmupSeconds} s warm-up`;
+  if (!conditions.includes("steady")) return cold;
+  return conditions.includes("cold-start") ? `after ${warm}, ${cold}` : `after ${warm}`;
 }

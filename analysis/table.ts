@@ -22,7 +22,7 @@ import {
 import { describeGate } from "./gates.ts";
 import type { RatioEstimate } from "./loss.ts";
 import type { Analysis } from "./analysis.ts";
-import type { Stamp } from "./stamp.ts";
+import { describeWarming, type Stamp } from "./stamp.ts";
 import { left, right, type Table } from "./tabular.ts";
 
 /** How much room there is: `narrow` leaves out the ranges of secondary columns. */
@@ -75,6 +75,7 @@ function lossTable(comparison: Comparison, stamp: Stamp): Table {
       `equivalent: the interval lies within ±${(stamp.equivalenceMargin * 100).toFixed(0)} %; ` +
         "shows: the least loss these blocks would find",
       "A/A: second run of the baseline against the first, what noise alone does",
+      ...coldNotes(comparison.treatments),
       ...biasNotes(noise),
       ...droppedNotes([...losses, ...noises.map(([label, { blocks }]) => ({ label, blocks }))]),
       ...(stamp.ratesQps ?? []).map((rate) => rateNote(rate, comparison.treatments)),
@@ -115,6 +116,14 @@ function lossRows(loss: Loss, notes: Footnotes): string[][] {
       blocksOf(shown.blocks),
     ];
   }
+}
+
+/** A mean over starts of which some storm is no cost that anybody pays each time. */
+function coldNotes(treatments: readonly Treatment[]): string[] {
+  const labels = treatments.filter((t) => t.condition === "cold-start").map(({ label }) => label);
+  return labels.length === 0
+    ? []
+    : [`${labels.join(", ")}: cold starts; a storm is chance per start, no steady cost`];
 }
 
 /** Labels are never parsed, so the rate of each is told. */
@@ -203,11 +212,12 @@ function loadTable(treatments: readonly Treatment[], softirq: string): Table {
       right("CPU"),
       ...kinds.map((kind) => right(kind)),
       right("generator"),
+      right("conns"),
       right("sent"),
       right("errors"),
       right("valid runs"),
     ],
-    rows: treatments.map(({ label, metrics, cpuPerRequestByKind, requests, runs }) => [
+    rows: treatments.map(({ label, metrics, cpuPerRequestByKind, connections, requests, runs }) => [
       label,
       formatCell(metrics.cpuPerRequest, notes, true),
       ...kinds.map((kind) =>
@@ -216,11 +226,16 @@ function loadTable(treatments: readonly Treatment[], softirq: string): Table {
           : "",
       ),
       formatCell(metrics.generatorShare, notes, false),
+      formatCell(connections, notes, false),
       formatCell(metrics.sentShare, notes, false),
       runs.valid === 0 ? "" : `${requests.failed} of ${requests.sent}`,
       `${runs.valid}/${runs.planned}`,
     ]),
-    notes: [...notes.lines(), `generator: busy share of its own CPUs; ${softirq}`],
+    notes: [
+      ...notes.lines(),
+      "conns: established to the entry when measuring began, as the kernel of the load host told",
+      `generator: busy share of its own CPUs; ${softirq}`,
+    ],
   };
 }
 
@@ -244,7 +259,7 @@ export function stampLines(stamp: Stamp): readonly string[] {
       `scheduling ${stamp.scheduling}, commit ${commit}`,
     `version set ${stamp.versionSet}: ${stamp.versions.join(", ") || "no program is recorded"}`,
     `driver ${stamp.drivers.join(", ")}, arrival ${stamp.arrivals.join(", ")}, ` +
-      `${rates}/s for ${stamp.durationSeconds} s after ${stamp.warmupSeconds} s warm-up, ` +
+      `${rates}/s for ${stamp.durationSeconds} s ${describeWarming(stamp)}, ` +
       `${stamp.connections} connections`,
     `${stamp.blocks} ${stamp.blocks === 1 ? "block" : "blocks"} in seeded random order ` +
       `(seed ${stamp.seed}), plan sha256 ${stamp.planSha256.slice(0, 12)}`,

@@ -1,6 +1,7 @@
 /** What was measured, when, on what and with which versions, as a list of terms. */
 import type { Analysis } from "../analysis.ts";
 import type { Evidence } from "./evidence.ts";
+import { describeWarming } from "../stamp.ts";
 import { type Content, type Markup, markup, unbroken } from "./markup.ts";
 
 const schedulings = {
@@ -65,7 +66,7 @@ function machineOf({ manifest }: Evidence): string {
 function loadOf({ stamp }: Analysis): string {
   const rates = stamp.ratesQps?.join(", ") ?? String(stamp.rateQps);
   return (
-    `${rates} requests/s for ${stamp.durationSeconds} s after ${stamp.warmupSeconds} s warm-up, ` +
+    `${rates} requests/s for ${stamp.durationSeconds} s ${describeWarming(stamp)}, ` +
     `${stamp.connections} connections`
   );
 }
