@@ -10,6 +10,9 @@ const looks = [
   `for u in /run/systemd/system/ztbench-*; do [ -e "$u" ] && echo "unit file $u"; done`,
   `systemctl list-units --all --plain --no-legend 'ztbench-*' | awk '{print "unit " $1}'`,
   `! command -v nft >/dev/null || nft list tables | awk '/ ztbench/ {print "filter " $0}'`,
+  `getent passwd | awk -F: '/^ztbench-/ {print "user " $1}'`,
+  `rules=$(nft list ruleset 2>/dev/null || :)`,
+  `if [[ $rules == *'chain ISTIO_'* ]]; then echo "rules of a sidecar in the packet filter"; fi`,
   `for l in /var/lib/ztbench/lease/topology; do [ -e "$l" ] && echo "lease $l"; done`,
   "true",
 ];

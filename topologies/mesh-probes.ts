@@ -20,24 +20,34 @@ export type MeshProbePlace = {
 
 type Entry = Pick<Probe, "host" | "http" | "url" | "timeoutSeconds">;
 
-const status = (code: number): Expectation => ({ outcome: "status", status: code });
+const timeoutSeconds = 2;
 const refused: Expectation = { outcome: "refused" };
 
+/** All probes of a mesh; `entry` is how load enters it. */
 export function renderMeshProbes(entry: Entry, place: MeshProbePlace): Probe[] {
-  const { http, server, callerId } = place;
-  const outside = { host: place.host, http, timeoutSeconds: entry.timeoutSeconds };
-  const plain = { ...outside, url: `http://${server}/` };
-  const encrypted = { ...outside, url: `https://${server}/` };
+  return [...probesAsCaller(entry, place), ...probesPastTls(entry, place), ...probesAsOther(place)];
+}
+
+const outsideOf = (place: MeshProbePlace) => ({
+  host: place.host,
+  http: place.http,
+  timeoutSeconds,
+});
+
+const withCertificate = (place: MeshProbePlace, name?: keyof typeof impostors) => ({
+  ...outsideOf(place),
+  url: `https://${place.server}/`,
+  tls: tlsOf(place, name),
+});
+
+/** Who shows the caller's certificate is the caller, and nothing that it says changes that. */
+function probesAsCaller(entry: Entry, place: MeshProbePlace): Probe[] {
   const asCaller: Expectation = {
     outcome: "status",
     status: 200,
-    header: { name: userHeader, value: callerId },
+    header: { name: userHeader, value: place.callerId },
   };
   const forged = { [peerHeader]: `URI=${spiffeId("admin")}` };
-  const withCertificate = (name: keyof typeof impostors) => ({
-    ...encrypted,
-    tls: tlsOf(place, name),
-  });
   return [
     {
       id: "through-sidecars",
@@ -51,7 +61,7 @@ export function renderMeshProbes(entry: Entry, place: MeshProbePlace): Probe[] {
       id: handshakeProbe,
       kind: "positive",
       shows: "the caller is its certificate: whoever holds it gets in, from any host",
-      ...withCertificate("caller"),
+      ...withCertificate(place, "caller"),
       headers: {},
       expect: asCaller,
     },
@@ -59,7 +69,7 @@ export function renderMeshProbes(entry: Entry, place: MeshProbePlace): Probe[] {
       id: "forged-peer",
       kind: "negative",
       shows: "a forged header about the certificate does not change who the caller is",
-      ...withCertificate("caller"),
+      ...withCertificate(place, "caller"),
       headers: forged,
       expect: asCaller,
     },
@@ -71,11 +81,19 @@ export function renderMeshProbes(entry: Entry, place: MeshProbePlace): Probe[] {
       headers: forged,
       expect: asCaller,
     },
+  ];
+}
+
+/** Without TLS, or past the sidecar that speaks it. */
+function probesPastTls(entry: Entry, place: MeshProbePlace): Probe[] {
+  const url = `http://${place.server}/`;
+  return [
     {
       id: "plaintext",
       kind: "negative",
       shows: "a request without TLS is refused",
-      ...plain,
+      ...outsideOf(place),
+      url,
       headers: {},
       expect: refused,
     },
@@ -84,44 +102,53 @@ export function renderMeshProbes(entry: Entry, place: MeshProbePlace): Probe[] {
       kind: "negative",
       shows: "the caller's own host cannot reach the service past its sidecar",
       ...entry,
-      url: `http://${server}/`,
-      headers: {},
-      expect: refused,
-    },
-    {
-      id: "no-certificate",
-      kind: "negative",
-      shows: "TLS without a client certificate is refused",
-      ...encrypted,
-      tls: tlsOf(place),
-      headers: {},
-      expect: refused,
-    },
-    {
-      id: "foreign-authority",
-      kind: "negative",
-      shows: "the right name in a certificate of another authority is refused",
-      ...withCertificate("foreign-caller"),
-      headers: {},
-      expect: refused,
-    },
-    {
-      id: "wrong-identity",
-      kind: "negative",
-      shows: "a workload of the mesh that is not the caller is refused",
-      ...withCertificate("stranger"),
-      headers: {},
-      expect: status(403),
-    },
-    {
-      id: "wrong-trust-domain",
-      kind: "negative",
-      shows: "the right name in another trust domain is refused",
-      ...withCertificate("other-domain"),
+      url,
       headers: {},
       expect: refused,
     },
   ];
+}
+
+/** TLS by everybody else. */
+function probesAsOther(place: MeshProbePlace): Probe[] {
+  const others: {
+    readonly id: string;
+    readonly shows: string;
+    readonly certificate?: keyof typeof impostors;
+    readonly expect: Expectation;
+  }[] = [
+    {
+      id: "no-certificate",
+      shows: "TLS without a client certificate is refused",
+      expect: refused,
+    },
+    {
+      id: "foreign-authority",
+      shows: "the right name in a certificate of another authority is refused",
+      certificate: "foreign-caller",
+      expect: refused,
+    },
+    {
+      id: "wrong-identity",
+      shows: "a workload of the mesh that is not the caller is refused",
+      certificate: "stranger",
+      expect: { outcome: "status", status: 403 },
+    },
+    {
+      id: "wrong-trust-domain",
+      shows: "the right name in another trust domain is refused",
+      certificate: "other-domain",
+      expect: refused,
+    },
+  ];
+  return others.map(({ id, shows, certificate, expect }) => ({
+    id,
+    kind: "negative",
+    shows,
+    ...withCertificate(place, certificate),
+    headers: {},
+    expect,
+  }));
 }
 
 function tlsOf(place: MeshProbePlace, certificate?: keyof typeof impostors): ProbeTls {

@@ -1,4 +1,4 @@
-/** The last step of a deployment: ask its probes on the hosts that send them until they hold. Pure. */
+/** The last step of a deployment: the hosts that send probes ask them until they hold. Pure. */
 import type { Deployment, ProbeRequest } from "../contracts/deployment.ts";
 import type { HostScript } from "../hosts/runner.ts";
 import { quote } from "../hosts/shell.ts";

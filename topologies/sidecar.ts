@@ -16,7 +16,7 @@ import {
   trustDomain,
 } from "./istio.ts";
 import { checksOf, legTo, nodeOf, nodesOfKind, type TopologyNode } from "./model.ts";
-import { type NodeContext, type NodeRendering, unitOf } from "./nodes.ts";
+import { type NodeContext, type NodeRendering, unitOf } from "./node-unit.ts";
 import {
   acceptStep,
   authorityDirectoryOf,
