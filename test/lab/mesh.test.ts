@@ -188,14 +188,15 @@ test("a campaign sees each leg as declared, voids what is not, and keeps what br
   }
   for (const run of [...all("h2"), ...all("h1")]) assert.deepEqual(failedGates(run), []);
   const between = all("h2")[0]?.wire?.[1];
-  assert.deepEqual(between?.observed, {
+  assert.ok(between, "the mesh's leg was seen");
+  assert.deepEqual(between.observed, {
     ...between.expected,
     http: "2",
     alpn: "h2",
     keyType: "rsa-2048",
     caller: "spiffe://cluster.local/ns/ztbench/sa/client",
   });
-  assert.equal(between?.counts.open, 1);
+  assert.equal(between.counts.open, 1);
   for (const run of all("mismatch")) {
     assert.equal(run.verdict, "INVALID");
     assert.match(

@@ -13,6 +13,7 @@ import { labDown, labUp } from "../../hosts/lab/lab.ts";
 import { openLab } from "../../hosts/lab/options.ts";
 import { programDirectory } from "../../hosts/programs.ts";
 import { catalogue } from "../../topologies/catalogue.ts";
+import { probingHosts } from "../../topologies/ready.ts";
 import { type Done, type Engine, openEngine } from "../support/engine.ts";
 
 const lab = openLab({ name: "labp", network: 5 });
@@ -55,6 +56,8 @@ function traces(host: string): Promise<string> {
      systemctl list-units --all --plain --no-legend 'ztbench-*'
      ss -Hltn | sort
      nft list ruleset
+     ip route
+     getent passwd
      ls -A /var/lib/ztbench/lease 2>&1 || :`,
   );
 }
@@ -62,15 +65,18 @@ function traces(host: string): Promise<string> {
 const allTraces = () => Promise.all(roles.map(traces));
 
 async function askOnce(deployment: Deployment) {
-  const request: ProbeRequest = {
-    schema: "ztbench/probe-request/1",
-    deadlineSeconds: 10,
-    until: "once",
-    probes: deployment.probes,
-  };
   const prober = `${programDirectory}/ztprobe 2>/dev/null || :`;
-  const answer = await on(deployment.entry.host, prober, JSON.stringify(request));
-  return probeResultsSchema.parse(JSON.parse(answer)).results;
+  const answers = probingHosts(deployment).map(async (host) => {
+    const request: ProbeRequest = {
+      schema: "ztbench/probe-request/1",
+      deadlineSeconds: 10,
+      until: "once",
+      probes: deployment.probes.filter((probe) => probe.host === host),
+    };
+    const answer = await on(host, prober, JSON.stringify(request));
+    return probeResultsSchema.parse(JSON.parse(answer)).results;
+  });
+  return (await Promise.all(answers)).flat();
 }
 
 /** One request through the path as a person would send it, from the load host's network. */
@@ -80,8 +86,9 @@ async function curlEntry({ entry }: Deployment): Promise<string> {
     const token = await on(entry.host, `head -n 1 ${entry.tokensFile}`);
     headers.push(`authorization: Bearer ${token.trim()}`);
   }
-  const curl = ["curl", "--silent", "--fail", "--max-time", "5", "--header", "@-", entry.url];
-  const argv = ["ip", "netns", "exec", "ztlab-labp-client", ...curl];
+  const version = entry.http === "2" ? ["--http2-prior-knowledge"] : [];
+  const curl = ["curl", "--silent", "--fail", "--max-time", "5", ...version, "--header", "@-"];
+  const argv = ["ip", "netns", "exec", "ztlab-labp-client", ...curl, entry.url];
   const done = await $({ quiet: true, timeout: "10s", input: headers.join("\n") })`${argv}`;
   return done.stdout;
 }
@@ -105,7 +112,7 @@ for (const topology of Object.keys(catalogue)) {
     assert.notDeepEqual(await allTraces(), pristine);
     const failed = (await askOnce(deployment)).filter(({ passed }) => !passed);
     assert.deepEqual(failed, []);
-    assert.match(await curlEntry(deployment), /"user":"(claimed-user|user-\d{6})"/);
+    assert.match(await curlEntry(deployment), /"user":"(claimed-user|user-\d{6}|spiffe:\S+)"/);
     await assertPinned(deployment);
     succeeded(await engine.run("preview", topology, ["--expect-no-changes"]));
     assertNoSecret(engine.stateText() + JSON.stringify(output) + raised.output);

@@ -141,3 +141,81 @@ test("starts units in their order once the service manager knows them", () => {
   const steps = create.split("\n").filter((line) => /^(start |load_units)/.test(line));
   assert.deepEqual(steps, ["load_units", "start first.service 8000", "start second.service 8001"]);
 });
+
+/** A payload whose one step makes a file outside of its root. */
+function payloadWithStep(name: string, outside: string): HostPayload {
+  const quoted = `'${outside}'`;
+  return {
+    ...payloadAt(name, { a: "text" }),
+    steps: [
+      {
+        make: `echo "$given" >${quoted}; echo "made for $given" >"$root/printed"`,
+        undo: `rm -f ${quoted}`,
+        left: `[ ! -e ${quoted} ] || echo "the file outside"`,
+      },
+    ],
+    receives: { given: "other-payload" },
+  };
+}
+
+function runWith(payload: HostPayload, verb: "create" | "remove", given: string, more = "") {
+  const script = renderPayload(payload);
+  const prelude = `${script.prelude ?? ""}\n${more}`;
+  const input = renderHostScript({ ...script, prelude }, { given });
+  return spawnSync("bash", ["-s", verb], { input, encoding: "utf8", timeout: 20_000 });
+}
+
+test("a step is made with what other payloads printed, prints, and is undone", () => {
+  const outside = path.join(scratch, "outside");
+  const payload = payloadWithStep("steps", outside);
+  const created = runWith(payload, "create", "it's for you");
+  assert.equal(created.stdout, "made for it's for you\n", created.stderr);
+  assert.equal(readFileSync(outside, "utf8"), "it's for you\n");
+  const again = runWith(payload, "create", "it's for you");
+  assert.equal(again.stdout, created.stdout);
+  const removed = runWith(payload, "remove", "it's for you");
+  assert.equal(removed.status, 0, removed.stderr);
+  assert.ok(!existsSync(outside));
+});
+
+test("a payload that was given something else is put on anew", () => {
+  const outside = path.join(scratch, "anew");
+  const payload = payloadWithStep("given", outside);
+  runWith(payload, "create", "first");
+  assert.equal(runWith(payload, "create", "second").stdout, "made for second\n");
+  assert.equal(readFileSync(outside, "utf8"), "second\n");
+});
+
+test("a step that breaks off is undone, and nothing else is left", () => {
+  const outside = path.join(scratch, "broken-step");
+  const payload = payloadWithStep("breaks", outside);
+  const [step] = payload.steps ?? [];
+  assert.ok(step);
+  const broken = { ...payload, steps: [{ ...step, make: `${step.make}; false` }] };
+  const { status } = runWith(broken, "create", "x");
+  assert.notEqual(status, 0);
+  assert.ok(!existsSync(outside));
+  assert.ok(!existsSync(payload.root));
+});
+
+test("removal fails by name if a step is not undone", () => {
+  const outside = path.join(scratch, "stays");
+  const payload = payloadWithStep("stays-on", outside);
+  runWith(payload, "create", "x");
+  const { status, stderr } = runWith(payload, "remove", "x", "undo_steps() { :; }");
+  assert.equal(status, 1);
+  assert.match(stderr, /here: removal: left behind: the file outside \[testbed\]/);
+});
+
+test("a sweep undoes the steps of a payload that it does not know", () => {
+  const outside = path.join(scratch, "swept");
+  const payload = payloadWithStep("unknown", outside);
+  runWith(payload, "create", "x");
+  const input = renderHostScript(
+    withSweep({ create: ":" }, payload.host, path.join(scratch, "none"), payload.root),
+  );
+  const done = spawnSync("bash", ["-s", "remove"], { input, encoding: "utf8" });
+  assert.equal(done.status, 0, done.stderr);
+  assert.ok(!existsSync(outside));
+  assert.ok(!existsSync(payload.root));
+});
