@@ -321,7 +321,8 @@ async function writeRun(directory: string, content: RunContent, record: RunRecor
   for (const folder of ["samples", "proxies", "connections"]) {
     await mkdir(path.join(home, folder), { recursive: true });
   }
-  const established = "0 0 198.18.0.10:40000 198.18.0.12:8080\n".repeat(record.load.connections);
+  const count = record.treatment.condition === "cold-start" ? 0 : record.load.connections;
+  const established = "0 0 198.18.0.10:40000 198.18.0.12:8080\n".repeat(count);
   await writeFile(path.join(home, "connections/client-before.txt"), established);
   const statistics = path.join(home, "proxies", echoUnit);
   await writeFile(`${statistics}-before.txt`, servedText(100));

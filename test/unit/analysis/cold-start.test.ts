@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { analyse } from "../../../analysis/report.ts";
 import { none, value } from "../../../analysis/cell.ts";
 import { type ColdStart, describeStart, summariseStarts } from "../../../analysis/cold-start.ts";
 import { renderColdText } from "../../../analysis/cold-start-text.ts";
@@ -15,7 +16,14 @@ import { parseSamples, type Sample } from "../../../analysis/samples.ts";
 import { quantileOf, recoveryOf, SecondLatency } from "../../../analysis/second-latency.ts";
 import { wilsonInterval } from "../../../analysis/statistics.ts";
 import type { Plan } from "../../../contracts/plan.ts";
-import { planOf, recordOf, startNs } from "../../support/bundle.ts";
+import {
+  makeBundle,
+  planOf,
+  recordOf,
+  removeBundle,
+  startNs,
+  steadyRows,
+} from "../../support/bundle.ts";
 
 const near = (found: number, wanted: number) => {
   assert.ok(Math.abs(found - wanted) < 5e-5, `found ${found}, wanted ${wanted}`);
@@ -231,4 +239,33 @@ test("storms are counted over the starts that are valid, and the others are name
 
 test("a plan without cold starts has none to tell of", () => {
   assert.equal(summariseStarts(planOf({}), []), undefined);
+});
+
+test("cold starts are told beside steady runs, and never compared with them", async () => {
+  const bundle = await makeBundle({
+    durationSeconds: 2,
+    labels: ["baseline", "gateway", "cold"],
+    editPlan: (plan) => ({
+      ...plan,
+      treatments: plan.treatments.map((t) =>
+        t.label === "cold" ? { ...t, condition: "cold-start" as const } : t,
+      ),
+    }),
+    content: (_, plan) => ({ rows: steadyRows(plan, () => 200_000), cpuPerRequestUs: 100 }),
+  });
+  try {
+    const { runs, comparison, coldStarts } = await analyse(bundle);
+    assert.deepEqual([...new Set(runs.map(({ verdict }) => verdict))], ["VALID"]);
+    const [gateway, cold] = comparison.losses;
+    assert.ok(gateway && cold);
+    assert.equal(gateway.ratios.responseP50.kind, "estimate");
+    const reason = { kind: "none", reason: "not comparable: condition differs" };
+    assert.deepEqual(cold.ratios.responseP50, reason);
+    assert.deepEqual(cold.coresDifference, reason);
+    assert.deepEqual(cold.points.responseP50, []);
+    const told = coldStarts?.treatments.map(({ label, notCounted }) => [label, notCounted.length]);
+    assert.deepEqual(told, [["cold", 3]], "no proxy and no kernel counter is in these samples");
+  } finally {
+    await removeBundle(bundle);
+  }
 });

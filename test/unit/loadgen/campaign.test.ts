@@ -365,3 +365,31 @@ test("says that there is nothing to go on with", async () => {
   const played = await play({ given: { resume: true } });
   assert.match(failureOf(played, "usage"), /nothing to resume/);
 });
+
+test("before a cold start only the path is probed, and counters are read before the load", async () => {
+  const plan = examplePlan(["baseline"]);
+  const cold = plan.treatments.map((t) => ({ ...t, condition: "cold-start" as const }));
+  const [answers] = exampleDeployment().probes;
+  assert.ok(answers);
+  const probes = [answers, { ...answers, id: "refuses", kind: "negative" as const }];
+  const probed: string[][] = [];
+  const hosts = new FakeHosts((_, script) => {
+    if (script.title === "probes") {
+      const ids = [...script.text.matchAll(/"id":"([a-z-]+)"/g)].map(([, id = ""]) => id);
+      probed.push(ids);
+    }
+    return undefined;
+  });
+  const { asked, events, ...ended } = await play({
+    plan: { ...plan, treatments: cold },
+    hosts,
+    deploy: () => exampleDeployment({ probes }),
+  });
+  assert.equal("value" in ended ? ended.value.failed : ended.error, 0);
+  assert.deepEqual(probed.slice(0, 2), [["answers"], ["answers", "refuses"]]);
+  const place = (what: string) => asked.indexOf(`client: ${what}`);
+  assert.ok(place("start of the sampler") < place("connections and counters"));
+  assert.ok(place("connections and counters") < place("load"));
+  const phases = events.flatMap((event) => (event.kind === "phase" ? [event.phase] : []));
+  assert.ok(!phases.includes("warm-up") && phases.includes("load"));
+});
