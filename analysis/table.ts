@@ -28,11 +28,17 @@ import { left, right, type Table } from "./tabular.ts";
 /** How much room there is: `narrow` leaves out the ranges of secondary columns. */
 export type Width = "narrow" | "wide";
 
-/** All tables, the answer first. */
+/** All tables, the answer first; of cold starts only where there are any, before all others. */
 export function tablesOf(analysis: Analysis, width: Width): readonly Table[] {
-  const { comparison, stamp, coldStarts } = analysis;
+  const { coldStarts } = analysis;
+  const storms = coldStarts === undefined ? [] : [stormTable(coldStarts)];
+  return [...storms, ...comparisonTables(analysis, width)];
+}
+
+/** Loss, latency and load. */
+export function comparisonTables(analysis: Analysis, width: Width): readonly Table[] {
+  const { comparison, stamp } = analysis;
   return [
-    ...(coldStarts === undefined ? [] : [stormTable(coldStarts)]),
     lossTable(comparison, stamp),
     latencyTable(comparison.treatments, width),
     loadTable(comparison.treatments, analysis.softirq),

@@ -3,8 +3,10 @@
  * runs no script, so that it can be mailed, archived and printed.
  */
 import type { Analysis } from "../analysis.ts";
-import { tablesOf } from "../table.ts";
+import { startsTable, stormTable } from "../cold-start-table.ts";
+import { comparisonTables } from "../table.ts";
 import type { Table } from "../tabular.ts";
+import { coldStartPlot } from "./cold-start-plot.ts";
 import { cpuPlot } from "./cpu-plot.ts";
 import type { Evidence } from "./evidence.ts";
 import { lossPlots } from "./loss-plot.ts";
@@ -47,6 +49,7 @@ export function renderHtml(analysis: Analysis, evidence: Evidence): string {
 <body>
 <main>
 ${summary(analysis, evidence)}
+${coldStartSection(analysis, styles)}
 ${plots(analysis, styles)}
 ${furtherSection(evidence)}
 ${topologiesSection(analysis, evidence)}
@@ -59,9 +62,18 @@ ${sourcesSection(evidence)}
   return document.text;
 }
 
+function coldStartSection({ coldStarts }: Analysis, styles: readonly SeriesStyle[]): Content {
+  if (coldStarts === undefined) return undefined;
+  return markup`<section aria-labelledby="cold"><h2 id="cold">Cold starts</h2>
+${plainTable(stormTable(coldStarts))}
+${coldStartPlot(coldStarts, styles)}
+<details><summary>Every start</summary>${plainTable(startsTable(coldStarts))}</details></section>
+`;
+}
+
 function plots(analysis: Analysis, styles: readonly SeriesStyle[]): Markup {
   const { comparison, curves } = analysis;
-  const [, latency, load] = tablesOf(analysis, "wide");
+  const [, latency, load] = comparisonTables(analysis, "wide");
   return markup`<section aria-labelledby="blocks"><h2 id="blocks">Every block, with intervals</h2>
 <div class="plots three">${lossPlots(analysis, styles)}</div>
 <p class="note">Thick line: 95 % interval; dot: estimate; small circles: single blocks. Grey band:
