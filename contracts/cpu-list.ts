@@ -2,7 +2,7 @@
 import { Failure } from "./failure.ts";
 
 /** Higher numbers than any machine has are typing errors, and must not fill the memory. */
-const highestCpu = 4095;
+export const highestCpu = 4095;
 
 /**
  * Reads a kernel CPU list such as `0,4-7`; empty text is the empty set.

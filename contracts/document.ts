@@ -1,12 +1,33 @@
 /** Reads YAML or JSON documents against a schema; every complaint carries file:line:column. */
-import { LineCounter, type Node, parseDocument as parseYaml } from "yaml";
+import {
+  type Document,
+  isMap,
+  isScalar,
+  LineCounter,
+  type Node,
+  parseDocument as parseYaml,
+  visit,
+  type YAMLError,
+} from "yaml";
 import type { z } from "zod";
 import { Failure } from "./failure.ts";
 
 type Issue = z.core.$ZodIssue;
 
+/** More than any document of ours needs; bounds the time and memory that reading one takes. */
+export const documentBytesMax = 4 * 1024 * 1024;
+
+/** So many are worth reading at once; the rest is counted. */
+const problemsMax = 20;
+
+/** Repetitions by alias, so that a few lines cannot stand for billions. */
+const aliasesMax = 100;
+
+type Problem = { readonly offset: number; readonly text: string };
+
 /**
- * Parses and validates one document. All problems are gathered and thrown once.
+ * Parses and validates one document. All problems are gathered and thrown once, the first
+ * `problemsMax` of them in full.
  *
  * @param schema what the document must be
  * @param text the document, YAML 1.2 (of which JSON is a part)
@@ -18,28 +39,112 @@ export function parseDocument<S extends z.ZodType>(
   text: string,
   file: string,
 ): z.output<S> {
-  const lines = new LineCounter();
-  const document = parseYaml(text, { lineCounter: lines, uniqueKeys: true });
-  const at = (offset: number) => {
-    const { line, col } = lines.linePos(offset);
-    return `${file}:${line}:${col}`;
-  };
-  if (document.errors.length > 0) {
-    const problems = document.errors.map(
-      (e) => `${at(e.pos[0])}: ${e.message.split("\n")[0] ?? ""}`,
+  if (text.length > documentBytesMax) {
+    throw new Failure(
+      "document",
+      `${file}: too long, ${text.length} characters, at most ${documentBytesMax} allowed`,
+      { hint: "name the document that was meant" },
     );
-    throw new Failure("document", problems.join("\n"));
   }
-  const value: unknown = document.toJS({ maxAliasCount: 20 });
+  const lines = new LineCounter();
+  const fail = (problems: readonly Problem[]): never => {
+    const shown = problems.slice(0, problemsMax).map((problem) => {
+      const { line, col } = lines.linePos(problem.offset);
+      return `${file}:${line}:${col}: ${problem.text}`;
+    });
+    const more = problems.length - shown.length;
+    const rest = more > 0 ? [`${file}: and ${more} problems more`] : [];
+    throw new Failure("document", [...shown, ...rest].join("\n"), {
+      hint: `correct ${file} at the position given`,
+    });
+  };
+  // The parser compares every key of a map with every other one: we look for repeated keys instead.
+  const document = parseYaml(text, {
+    lineCounter: lines,
+    logLevel: "error",
+    prettyErrors: false,
+    uniqueKeys: false,
+  });
+  // What the parser only warns of, e.g. a tag that it does not know, it leaves out.
+  const complaints = [...document.errors, ...document.warnings].map(describeSyntax);
+  if (complaints.length > 0) fail(complaints);
+  const faults = faultsOf(document);
+  if (faults.length > 0) fail(faults);
+  const value = toValue(document, fail);
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const problems = flatten(parsed.error.issues).map((issue) => {
-    const offset = offsetOf(document.contents, issue);
-    return `${at(offset)}: ${describeIssue(issue, value)}`;
+  const issues = flatten(parsed.error.issues);
+  return fail(
+    issues.map((issue, index) =>
+      index < problemsMax
+        ? { offset: offsetOf(document.contents, issue), text: describeIssue(issue, value) }
+        : { offset: 0, text: "" },
+    ),
+  );
+}
+
+/** The parser's own words, but for those that speak of its insides. */
+function describeSyntax({ code, message, pos }: YAMLError): Problem {
+  const offset = pos[0];
+  if (message.includes("call stack")) return { offset, text: "document: is nested too deep" };
+  if (code === "MULTIPLE_DOCS")
+    return { offset, text: "document: must be the only one in the file" };
+  return { offset, text: `not YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}` };
+}
+
+/** Keys that come twice or are no plain text, and aliases of nothing or of what holds them. */
+function faultsOf(document: Document.Parsed): Problem[] {
+  const faults: Problem[] = [];
+  const anchors = new Set<string>();
+  visit(document, {
+    Node(_, node) {
+      const { anchor } = node as { anchor?: string };
+      if (anchor !== undefined) anchors.add(anchor);
+      if (isMap(node)) faults.push(...faultyKeys(node.items.map(({ key }) => key)));
+    },
+    Alias(_, { source, range }, above) {
+      const offset = range?.[0] ?? 0;
+      if (above.some((node) => (node as { anchor?: string }).anchor === source)) {
+        faults.push({ offset, text: `alias *${source}: repeats what it is a part of` });
+      } else if (!anchors.has(source)) {
+        faults.push({ offset, text: `alias *${source}: has no anchor before it` });
+      }
+    },
   });
-  throw new Failure("document", problems.join("\n"), {
-    hint: `correct ${file} at the position given`,
+  return faults;
+}
+
+function faultyKeys(keys: readonly unknown[]): Problem[] {
+  const seen = new Set<string>();
+  return keys.flatMap((key): Problem[] => {
+    const offset = rangeStart(key) ?? 0;
+    if (!isScalar(key)) return [{ offset, text: "key: must be plain text" }];
+    const name = String(key.value);
+    if (seen.has(name)) return [{ offset, text: `${shorten(name)}: key is already used above` }];
+    seen.add(name);
+    return [];
   });
+}
+
+/** The document as plain values; only aliases can still stand in the way. */
+function toValue(
+  document: Document.Parsed,
+  fail: (problems: readonly Problem[]) => never,
+): unknown {
+  try {
+    return document.toJS({ maxAliasCount: aliasesMax });
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    const text = `aliases: repeat too much, at most ${aliasesMax} repetitions allowed`;
+    let offset = 0;
+    visit(document, {
+      Alias(_, { range }) {
+        offset = range?.[0] ?? 0;
+        return visit.BREAK;
+      },
+    });
+    return fail([{ offset, text }]);
+  }
 }
 
 /** One complaint per misspelt key, so that each gets its own position. */
@@ -53,12 +158,15 @@ function flatten(issues: readonly Issue[]): Issue[] {
 
 function describeIssue(issue: Issue, root: unknown): string {
   const path = issue.path.map(String).join(".") || "document";
-  if (issue.code === "unrecognized_keys") return `${path}: unknown key`;
+  if (issue.code === "unrecognized_keys") return `${shorten(path)}: unknown key`;
   const seen = valueAt(root, issue.path);
   const shown = seen === undefined ? "nothing" : JSON.stringify(seen);
-  const short = shown.length > 80 ? `${shown.slice(0, 77)}...` : shown;
   const problem = issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
-  return `${path}: ${problem}, found ${short}`;
+  return `${path}: ${problem}, found ${shorten(shown)}`;
+}
+
+function shorten(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {

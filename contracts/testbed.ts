@@ -1,10 +1,21 @@
 /** The testbed document: which hosts there are, how to reach them and how their CPUs are used. */
 import { z } from "zod";
+import { highestCpu, parseCpuList } from "./cpu-list.ts";
+import { Failure } from "./failure.ts";
 
 /** A kernel CPU list such as `0`, `2-9` or `0,4-7`; empty text means "not reserved". */
 export const cpuListSchema = z
   .string()
-  .regex(/^(\d+(-\d+)?(,\d+(-\d+)?)*)?$/, 'must be a CPU list such as "0" or "2-9,12"');
+  .regex(/^(\d+(-\d+)?(,\d+(-\d+)?)*)?$/, 'must be a CPU list such as "0" or "2-9,12"')
+  .superRefine((text, context) => {
+    try {
+      parseCpuList(text);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const message = `must be numbers and ascending ranges from 0 to ${highestCpu}`;
+      context.addIssue({ code: "custom", message });
+    }
+  });
 
 export const roles = ["client", "gateway", "server"] as const;
 export type Role = (typeof roles)[number];
@@ -34,9 +45,12 @@ export const hostSchema = z.strictObject({
   /** Where SSH answers; never used for load. */
   managementAddress: ipv4,
   managementPort: port.default(22),
-  user: z.string().min(1).default("root"),
+  user: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/, "must be a user name")
+    .default("root"),
   /** Private key file on the operator's machine. */
-  identityFile: z.string().min(1),
+  identityFile: z.string().regex(/^\P{Cc}+$/u, "must be a path without control characters"),
   /** Public host key in authorized_keys form, pinned before the first contact. */
   hostKey: z
     .string()
@@ -77,10 +91,18 @@ export const testbedSchema = z
     };
     const seen = new Map<string, number>();
     testbed.hosts.forEach((host, index) => {
-      for (const key of ["name", "dataAddress"] as const) {
-        const first = seen.get(`${key} ${host[key]}`);
-        if (first === undefined) seen.set(`${key} ${host[key]}`, index);
-        else complain([index, key], `${key} is already used by hosts[${first}]`);
+      const door = `${host.managementAddress} port ${host.managementPort}`;
+      for (const [key, subject, value] of [
+        ["name", "name is", host.name],
+        ["dataAddress", "dataAddress is", host.dataAddress],
+        ["managementAddress", "address and port are", door],
+      ] as const) {
+        const first = seen.get(`${key} ${value}`);
+        if (first === undefined) seen.set(`${key} ${value}`, index);
+        else complain([index, key], `${subject} already used by hosts[${first}]`);
+      }
+      if (!isInNetwork(host.dataAddress, testbed.dataNetwork)) {
+        complain([index, "dataAddress"], `must lie in dataNetwork ${testbed.dataNetwork}`);
       }
       const sameRole = testbed.hosts.findIndex((other) => other.role === host.role);
       if (host.role !== "client" && sameRole !== index) {
@@ -94,6 +116,16 @@ export const testbedSchema = z
     }
   });
 export type Testbed = z.infer<typeof testbedSchema>;
+
+function isInNetwork(address: string, network: string): boolean {
+  const [base = "", bits = ""] = network.split("/");
+  const size = 2 ** (32 - Number(bits));
+  return Math.floor(numberOf(address) / size) === Math.floor(numberOf(base) / size);
+}
+
+function numberOf(address: string): number {
+  return address.split(".").reduce((number, octet) => number * 256 + Number(octet), 0);
+}
 
 /** The first host that has a role; the schema makes sure that there is one. */
 export function hostOf(testbed: Testbed, role: Role): Host {

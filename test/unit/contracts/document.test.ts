@@ -104,6 +104,43 @@ const testbedCases: [name: string, from: string, to: string, expected: RegExp][]
     "hostKey: AAAA",
     /12:14: hosts\.0\.hostKey: must be/,
   ],
+  [
+    "CPUs in descending order",
+    'load: "0"',
+    'load: "3-1"',
+    /15:40: hosts\.0\.cpus\.load: must be numbers and asc/,
+  ],
+  [
+    "CPUs beyond any machine",
+    'load: "0"',
+    'load: "0-99999999999"',
+    /0\.cpus\.load: must be numbers/,
+  ],
+  ["an IPv6 address", "198.18.1.10", "::1", /hosts\.0\.managementAddress: must be an IPv4 address/],
+  [
+    "one machine for two roles",
+    "198.18.1.20",
+    "198.18.1.10",
+    /hosts\.1\.managementAddress: address and port are already used by hosts\[0\]/,
+  ],
+  [
+    "a data address outside of its network",
+    "198.18.0.20",
+    "198.18.7.20",
+    /hosts\.1\.dataAddress: must lie in dataNetwork 198\.18\.0\.0\/24, found "198\.18\.7\.20"/,
+  ],
+  [
+    "a line break in a path that SSH reads",
+    "identityFile: id",
+    'identityFile: "id\\nProxyCommand x"',
+    /11:19: hosts\.0\.identityFile: must be a path without control characters/,
+  ],
+  [
+    "a user that SSH takes for an option",
+    "identityFile: id",
+    'identityFile: id\n    user: "-oProxyCommand=x"',
+    /hosts\.0\.user: must be a user name/,
+  ],
   ["an empty document", testbed, "", /doc\.yaml:1:1: document: /],
 ];
 for (const [name, from, to, expected] of testbedCases) {
@@ -115,4 +152,51 @@ for (const [name, from, to, expected] of testbedCases) {
 test("all problems are told at once", () => {
   const text = plan.replace("seed: 1", "sede: 1").replace("blocks: 2", "blocks: 0");
   assert.equal(complaint(planSchema, text).split("\n").length, 3);
+});
+
+const syntaxCases: [name: string, text: string, expected: RegExp][] = [
+  ["an alias bomb", bombOf(9), /doc\.yaml:2:8: aliases: repeat too much/],
+  ["an alias of itself", "a: &a [*a]\n", /1:8: alias \*a: repeats what it is a part of/],
+  ["an alias without anchor", plan.replace("seed: 1", "seed: *no"), /4:7: alias \*no: has no/],
+  ["nesting without end", "[".repeat(100_000), /doc\.yaml:1:\d+: document: is nested too deep/],
+  ["a second document", `${plan}---\n${plan}`, /:15:1: document: must be the only one/],
+  ["a key that is a list", `? [a]\n: 1\n${plan}`, /1:3: key: must be plain text/],
+  ["a tag that nobody knows", plan.replace("tiny", "!foo tiny"), /2:7: not YAML: unresolved tag/],
+  ["a version of YAML to come", `%YAML 9.9\n---\n${plan}`, /1:7: not YAML: unsupported YAML/],
+  ["bytes that are no text", "\0\x01\xff{", /doc\.yaml:1:1: /],
+  ["tabs for indentation", plan.replace("  - {", "\t- {"), /8:1: not YAML: tabs are not/],
+  ["more characters than any document has", "#".repeat(4_194_305), /too long, 4194305 characters/],
+];
+for (const [name, text, expected] of syntaxCases) {
+  test(`a document with ${name} is refused with its position`, () => {
+    assert.match(complaint(planSchema, text), expected);
+  });
+}
+
+/** Ten times as many with each line, were it ever written out. */
+function bombOf(lines: number): string {
+  const names = "abcdefghijklmnop";
+  const line = (index: number) => {
+    const tenfold = Array(10)
+      .fill(`*${names.charAt(index)}`)
+      .join(",");
+    return `${names.charAt(index + 1)}: &${names.charAt(index + 1)} [${tenfold}]\n`;
+  };
+  return `a: &a [x]\n${Array.from({ length: lines }, (_, index) => line(index)).join("")}`;
+}
+
+test("byte order mark and Windows line ends do no harm", () => {
+  const text = `\uFEFF${plan.replaceAll("\n", "\r\n")}`;
+  assert.equal(parseDocument(planSchema, text, "doc.yaml").seed, 1);
+});
+
+test("no message quotes the parser's own position, which would be a second one", () => {
+  assert.doesNotMatch(complaint(planSchema, plan.replace("blocks: 2", "blocks: [2")), /at line/);
+});
+
+test("of a hundred thousand problems the first are told, and how many more there are", () => {
+  const keys = Array.from({ length: 100_000 }, (_, index) => `k${index}: 1\n`).join("");
+  const lines = complaint(planSchema, plan + keys).split("\n");
+  assert.match(lines[0] ?? "", /doc\.yaml:15:1: k0: unknown key/);
+  assert.equal(lines.at(-1), "doc.yaml: and 99980 problems more");
 });
