@@ -19,7 +19,7 @@ export const expectationSchema = z.discriminatedUnion("outcome", [
       })
       .optional(),
   }),
-  /** The connection is reset or refused, or the TLS handshake is. */
+  /** The connection, or its TLS handshake, is refused, reset or closed without an answer. */
   z.strictObject({ outcome: z.literal("refused") }),
   /** Nothing answers within the time-out (a dropped packet). */
   z.strictObject({ outcome: z.literal("no-response") }),

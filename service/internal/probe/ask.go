@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -36,16 +35,16 @@ func observe(parent context.Context, p *Probe, token string) Observation {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	var connected atomic.Bool
+	var connection connectionState
 	security, err := newTLSConfig(p)
 	if err != nil {
 		return Observation{Outcome: Error, Error: err.Error()}
 	}
-	transport := newTransport(p, security, &connected)
+	transport := newTransport(p, security, &connection)
 	defer transport.CloseIdleConnections()
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return failure(parent, err, connected.Load(), p.TimeoutSeconds)
+		return failure(parent, err, &connection, p.TimeoutSeconds)
 	}
 	response.Body.Close()
 	seen := Observation{
@@ -62,14 +61,14 @@ func observe(parent context.Context, p *Probe, token string) Observation {
 
 // failure classes an error. Only a connection that nobody took counts as no response: a service
 // that takes it and hangs is no proof that the network drops packets.
-func failure(parent context.Context, err error, connected bool, timeout float64) Observation {
+func failure(parent context.Context, err error, connection *connectionState, timeout float64,
+) Observation {
+	connected := connection.made.Load()
 	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT)
 	switch {
 	case parent.Err() != nil:
 		return Observation{Outcome: Error, Error: "the deadline of all probes passed first"}
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET),
-		// The other side had closed before the request was written; which of these is seen is chance.
-		errors.Is(err, syscall.EPIPE), isAlert(err):
+	case connection.ended.Load(), endedByPeer(err), isAlert(err):
 		return Observation{Outcome: Refused, Error: err.Error()}
 	case late && !connected:
 		return Observation{Outcome: NoResponse, Error: fmt.Sprintf("no connection in %v s", timeout)}
@@ -81,7 +80,7 @@ func failure(parent context.Context, err error, connected bool, timeout float64)
 }
 
 // newTransport speaks one version only and asks no proxy. RoundTrip follows no redirects.
-func newTransport(p *Probe, security *tls.Config, connected *atomic.Bool) *http.Transport {
+func newTransport(p *Probe, security *tls.Config, connection *connectionState) *http.Transport {
 	protocols := new(http.Protocols)
 	if p.HTTP == "2" {
 		protocols.SetHTTP2(true)
@@ -93,8 +92,11 @@ func newTransport(p *Probe, security *tls.Config, connected *atomic.Bool) *http.
 	dialer := &net.Dialer{Timeout: seconds(p.TimeoutSeconds) + time.Second}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
-		connected.Store(err == nil)
-		return conn, err
+		if err != nil {
+			return nil, err
+		}
+		connection.made.Store(true)
+		return watchedConn{conn, &connection.ended}, nil
 	}
 	return &http.Transport{
 		Protocols: protocols, DialContext: dial, TLSClientConfig: security, DisableCompression: true,

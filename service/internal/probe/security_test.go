@@ -8,7 +8,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
+	"log"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -73,6 +76,7 @@ func serve(t *testing.T, pair tls.Certificate, trustedFile string) string {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are meant to fail
 	server.TLS = &tls.Config{
 		Certificates: []tls.Certificate{pair},
 		ClientAuth:   tls.RequireAndVerifyClientCert,
@@ -112,6 +116,31 @@ func TestAHandshakeIsDescribedAndARefusedOneIsARefusal(t *testing.T) {
 		}
 		if seen.TLS != nil && *seen.TLS != want {
 			t.Errorf("%s: facts %+v, want %+v", test.what, *seen.TLS, want)
+		}
+	}
+}
+
+func TestAConnectionThatIsClosedWithoutAnAnswerIsARefusal(t *testing.T) {
+	for _, version := range []string{"1.1", "2"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				// Read first, so that the other side sees an end and no reset.
+				conn.Read(make([]byte, 4096))
+				conn.Close()
+			}
+		}()
+		p := Probe{URL: "http://" + listener.Addr().String(), HTTP: version, TimeoutSeconds: 5}
+		if seen := observe(context.Background(), &p, ""); seen.Outcome != Refused {
+			t.Errorf("HTTP/%s: got %+v", version, seen)
 		}
 	}
 }
