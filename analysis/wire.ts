@@ -45,11 +45,19 @@ export function wireFactsOf(
         from,
         to,
         expected: { http, ...wire },
-        observed: merge(seen),
+        observed: observedOn(leg, merge(seen)),
         counts: countsOf(leg, readings),
       },
     ];
   });
+}
+
+/** Proxies have certificates whether a leg uses them or not; nobody is named on a plain one. */
+function observedOn(leg: Leg, facts: Record<string, string>): Record<string, string> {
+  if (leg.tls !== "none") return facts;
+  return Object.fromEntries(
+    Object.entries(facts).filter(([name]) => name !== "caller" && name !== "peer"),
+  );
 }
 
 /** Names every fact that is not as expected; none of a leg that is as it should be. */

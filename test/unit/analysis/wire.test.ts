@@ -179,6 +179,18 @@ test("what nobody has told is not seen, never taken for granted", () => {
   assert.ok(problems.some((problem) => problem.includes("caller not seen instead of")));
 });
 
+test("nobody is named on a plain leg, but encryption that was not declared would show", () => {
+  const record = recordOf(planOf({}), { block: 1, label: "gateway", arm: "a" }, 1, 1);
+  const deployment = { ...record.deployment, legs: [{ ...leg, tls: "none" as const, wire: {} }] };
+  const [facts] = wireFactsOf({ ...record, deployment }, textsWith());
+  assert.deepEqual(facts?.observed, {
+    http: "2",
+    version: "TLSv1.3",
+    cipher: "TLS_AES_128_GCM_SHA256",
+    group: "X25519",
+  });
+});
+
 test("legs that nothing sees are left out", () => {
   const record = recordOf(planOf({}), { block: 1, label: "gateway", arm: "a" }, 1, 1);
   const unseen = record.deployment.legs.map((known) => ({ ...known, seenBy: [] }));
