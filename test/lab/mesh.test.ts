@@ -214,6 +214,34 @@ test("a campaign sees each leg as declared, voids what is not, and keeps what br
   assert.deepEqual(failedGates(second), []);
 });
 
+test("SSH and all other traffic of the hosts is left alone by the sidecars", async () => {
+  await direct.put(rendering("mtls-h2"));
+  for (const { name } of testbed.hosts) {
+    const fresh = [
+      "ssh",
+      "-F",
+      lab.paths.sshConfig,
+      "-o",
+      "ControlMaster=no",
+      "-o",
+      "ControlPath=none",
+    ];
+    const done = await $({ quiet: true, timeout: "10s" })`${[...fresh, name, "hostname"]}`;
+    assert.equal(done.stdout.trim(), name);
+  }
+  const server = testbed.hosts.find(({ role }) => role === "server");
+  const banner = await on(
+    "client",
+    `exec 3<>/dev/tcp/${server?.dataAddress ?? ""}/22; read -r line <&3; echo "$line"`,
+  );
+  assert.match(banner, /^SSH-2\.0-/);
+  const captured = await on("client", "nft list chain ip nat ISTIO_OUTPUT");
+  const redirected = captured.split("\n").filter((line) => line.includes("jump ISTIO_REDIRECT"));
+  assert.equal(redirected.length, 1);
+  assert.match(redirected[0] ?? "", /ip daddr 198\.18\.64\.1 /);
+  await direct.remove();
+});
+
 test("a control plane that is down is what the sidecars of each host say", async () => {
   const said = await refusal((payload) => ({
     ...payload,
