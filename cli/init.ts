@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import path from "node:path";
 import { parseDocument as parseYaml } from "yaml";
 import { catalogue } from "../topologies/catalogue.ts";
-import { callEngine, engineFailure, listStacks } from "./pulumi.ts";
+import { callEngine, engineFailure, listStacks, requireEngine } from "./pulumi.ts";
 import { readArguments, type Verb } from "./verb.ts";
 import { openWorkspace, readTestbed, type Workspace } from "./workspace.ts";
 
@@ -19,6 +19,7 @@ export const stackNames: readonly string[] = ["hosts", ...Object.keys(catalogue)
  */
 export async function initTestbed(file: string): Promise<Workspace> {
   const testbed = readTestbed(file);
+  requireEngine();
   const workspace = openWorkspace(testbed.name);
   const present = await listStacks(workspace);
   for (const stack of stackNames) {

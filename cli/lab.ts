@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
 import { Failure } from "../contracts/failure.ts";
+import { layLab, refuseNetwork } from "../hosts/lab/layout.ts";
 import { labDown, labStatus, labUp } from "../hosts/lab/lab.ts";
 import { initTestbed, makeStack } from "./init.ts";
 import { callEngine, engineFailure, listStacks } from "./pulumi.ts";
@@ -34,7 +35,9 @@ export const lab: Verb = {
     } as const;
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
     const [action] = positionals;
-    const choice = { name: values.name ?? "lab", network: Number(values.network ?? "0") };
+    const choice = { name: values.name ?? "lab", network: readNetwork(values.network ?? "0") };
+    // Before anything is looked at: the name becomes part of paths.
+    layLab(choice.name, choice.network);
     switch (action ?? "") {
       case "up":
         return up(choice, io, values.json === true);
@@ -49,6 +52,11 @@ export const lab: Verb = {
     }
   },
 };
+
+/** Decimal digits only: 0x3 or 1e0 would be numbers as well, but nobody's intention. */
+function readNetwork(text: string): number {
+  return /^\d{1,9}$/.test(text) ? Number(text) : refuseNetwork(JSON.stringify(text));
+}
 
 async function up(choice: Choice, io: Io, json: boolean): Promise<number> {
   const raised = await labUp({ ...choice, progress: io.say });

@@ -1,5 +1,6 @@
 /** Entry of `./ztbench`: finds the verb, and is the only place where errors become exit codes. */
 import { exitCodes, Failure } from "../contracts/failure.ts";
+import { printable } from "./printable.ts";
 import type { Io, Verb } from "./verb.ts";
 
 /** Loaded when called for, so that `--help` does not wait for everything else. */
@@ -14,8 +15,8 @@ const verbs: Record<string, () => Promise<Verb>> = {
 
 const controller = new AbortController();
 const io: Io = {
-  print: (text) => process.stdout.write(`${text}\n`),
-  say: (line) => process.stderr.write(`${line}\n`),
+  print: (text) => process.stdout.write(`${printable(text)}\n`),
+  say: (line) => process.stderr.write(`${printable(line)}\n`),
   signal: controller.signal,
 };
 
@@ -26,6 +27,20 @@ function onInterrupt(): void {
   }
   io.say("ztbench: stopping and cleaning up (press again to leave at once)");
   controller.abort();
+}
+
+/** `./ztbench` starts Node.js in the checkout; paths of the user start where the user is. */
+function standWhereCalled(): void {
+  const caller = process.env["ZTBENCH_CALLER"];
+  if (caller === undefined) return;
+  try {
+    process.chdir(caller);
+  } catch (cause) {
+    throw new Failure("usage", `working directory: cannot be entered, "${caller}"`, {
+      cause,
+      hint: "call ztbench from a directory that exists",
+    });
+  }
 }
 
 async function help(): Promise<string> {
@@ -60,6 +75,7 @@ async function run(argv: readonly string[]): Promise<number> {
       },
     );
   }
+  standWhereCalled();
   const verb = await load();
   if (rest.includes("--help") || rest.includes("-h")) {
     io.print(`usage: ${verb.usage}\n\n${verb.summary}`);
@@ -74,9 +90,22 @@ function explain(error: unknown): number {
     if (error.hint !== undefined) io.say(`  next: ${error.hint}`);
     return exitCodes[error.code];
   }
+  const refusal = refusalOf(error);
+  if (refusal !== undefined) return explain(refusal);
   io.say("ztbench: this is a bug in ztbench, please report it with the lines below");
   io.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
   return exitCodes.bug;
+}
+
+/** What the operating system refused, such as a read-only checkout or a full disk, is no bug. */
+function refusalOf(error: unknown): Failure | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code, syscall, path: file } = error as NodeJS.ErrnoException;
+  if (code === undefined || syscall === undefined || file === undefined) return undefined;
+  return new Failure("testbed", `${file}: cannot be used, ${syscall} ended with ${code}`, {
+    cause: error,
+    hint: "make it usable for the user that runs ztbench, who needs room and the right to write",
+  });
 }
 
 process.on("SIGINT", onInterrupt);

@@ -30,6 +30,17 @@ export type CallOptions = {
 };
 
 /**
+ * Path of the engine's program, for callers that must know before they change anything.
+ *
+ * @throws Failure `testbed` if it is not installed
+ */
+export function requireEngine(): string {
+  const { pulumi } = toolPaths(root);
+  if (existsSync(pulumi)) return pulumi;
+  throw new Failure("testbed", "pulumi: not installed in this checkout", { hint: "make tools" });
+}
+
+/**
  * Runs `pulumi` with arguments and waits for it.
  *
  * @throws Failure `testbed` if the engine is not installed
@@ -39,10 +50,7 @@ export async function callEngine(
   args: readonly string[],
   options: CallOptions = {},
 ): Promise<EngineResult> {
-  const { pulumi } = toolPaths(root);
-  if (!existsSync(pulumi)) {
-    throw new Failure("testbed", "pulumi: not installed in this checkout", { hint: "make tools" });
-  }
+  const pulumi = requireEngine();
   // An agent or a cluster of the user's own must not leak into what is deployed.
   const ambient = { ...process.env };
   delete ambient["SSH_AUTH_SOCK"];

@@ -34,6 +34,9 @@ export function readArguments<T extends Options>(
   const hint = `usage: ${usage.split("\n")[0] ?? ""}`;
   const parsed = parse(argv, options, hint);
   const count = parsed.positionals.length;
+  if (parsed.positionals.includes("")) {
+    throw new Failure("usage", "arguments: one is empty, none may be", { hint });
+  }
   if (count < positionals.least || count > positionals.most) {
     const wanted =
       positionals.least === positionals.most
@@ -45,10 +48,27 @@ export function readArguments<T extends Options>(
 }
 
 function parse<T extends Options>(argv: readonly string[], options: T, hint: string) {
+  let parsed;
   try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    const args = [...argv];
+    parsed = parseArgs({ args, options, allowPositionals: true, strict: true, tokens: true });
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause);
-    throw new Failure("usage", `arguments: ${message.split(". ")[0] ?? message}`, { hint, cause });
+    const first = message.split(/\.\s/)[0] ?? message;
+    throw new Failure("usage", `arguments: ${first}`, { hint, cause });
   }
+  const given = new Set<string>();
+  for (const token of parsed.tokens) {
+    if (token.kind !== "option") continue;
+    if (given.has(token.name)) {
+      throw new Failure("usage", `arguments: --${token.name} is given twice, once wanted`, {
+        hint,
+      });
+    }
+    given.add(token.name);
+    if (token.value === "") {
+      throw new Failure("usage", `arguments: --${token.name} has an empty value`, { hint });
+    }
+  }
+  return parsed;
 }

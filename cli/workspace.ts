@@ -7,12 +7,13 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
 import { parseDocument as parseYaml } from "yaml";
-import { parseDocument } from "../contracts/document.ts";
+import { documentBytesMax, parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
 import { type Testbed, testbedSchema } from "../contracts/testbed.ts";
 import { resolveIdentities } from "../hosts/identity.ts";
@@ -106,15 +107,25 @@ export function readTestbed(file: string): Testbed {
  * @throws Failure `document` if it cannot be read
  */
 export function readText(file: string): string {
+  let text: string;
   try {
-    return readFileSync(file, "utf8");
+    // A pipe may never end, and a device like /dev/zero never does.
+    const info = statSync(file);
+    if (!info.isFile()) throw unreadable(file, "it is no plain file");
+    if (info.size > documentBytesMax) {
+      throw unreadable(file, `it has ${info.size} bytes, at most ${documentBytesMax} allowed`);
+    }
+    text = readFileSync(file, "utf8");
   } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
-    throw new Failure("document", `${file}: cannot be read, ${reason}`, {
-      cause,
-      hint: "name a readable file",
-    });
+    if (cause instanceof Failure) throw cause;
+    throw unreadable(file, (cause as NodeJS.ErrnoException).code ?? String(cause), cause);
   }
+  return text;
+}
+
+function unreadable(file: string, reason: string, cause?: unknown): Failure {
+  const hint = "name a readable file";
+  return new Failure("document", `${file}: cannot be read, ${reason}`, { cause, hint });
 }
 
 /** Whether this checkout has ever used a testbed of this name. */

@@ -54,7 +54,7 @@ export function dataAddressOf(role: Role): string {
 
 /**
  * Derives every name and address of a lab.
- * @throws Failure `testbed` when the name or the number cannot be used
+ * @throws Failure `usage` when the name or the number cannot be used
  */
 export function layLab(name: string, network: number): LabLayout {
   checkName(name);
@@ -87,29 +87,37 @@ export function namespacesOf(layout: LabLayout): string[] {
 }
 
 function checkName(name: string): void {
-  if (name.length > longestLabName) {
-    throw new Failure(
-      "testbed",
-      `lab name: too long for an interface name, ${name.length} characters in "${name}", ` +
-        `at most ${longestLabName} allowed`,
-      { hint: `choose a shorter name: links are called NAME-ROLE, ${longestLinkName} characters` },
-    );
-  }
+  const shown = JSON.stringify(name.length > 40 ? `${name.slice(0, 37)}...` : name);
+  const hint = "./ztbench lab --help";
   if (!/^[a-z][a-z0-9]*$/.test(name)) {
     throw new Failure(
-      "testbed",
-      `lab name: not usable, "${name}", allowed are lower case letters and digits, letter first`,
+      "usage",
+      `lab name: not usable, ${shown}, allowed are lower case letters and digits, letter first`,
+      { hint },
+    );
+  }
+  if (name.length > longestLabName) {
+    throw new Failure(
+      "usage",
+      `lab name: too long for an interface name, ${name.length} characters in ${shown}, ` +
+        `at most ${longestLabName} allowed`,
+      { hint: `choose a shorter name: links are called NAME-ROLE, ${longestLinkName} characters` },
     );
   }
 }
 
 function checkNetwork(network: number): void {
-  if (!Number.isInteger(network) || network < 0 || network > highestNetwork) {
-    throw new Failure(
-      "testbed",
-      `lab network: out of range, ${network}, allowed are whole numbers 0 to ${highestNetwork}`,
-    );
-  }
+  const fits = Number.isInteger(network) && network >= 0 && network <= highestNetwork;
+  if (!fits) refuseNetwork(String(network));
+}
+
+/** @throws Failure `usage` with what was given instead of a network number */
+export function refuseNetwork(given: string): never {
+  throw new Failure(
+    "usage",
+    `lab network: out of range, ${given}, allowed are whole numbers 0 to ${highestNetwork}`,
+    { hint: "./ztbench lab --help" },
+  );
 }
 
 /** A locally administered unicast address, so that it stays the same over every boot. */

@@ -32,7 +32,7 @@ export type LabPaths = {
 
 /**
  * Fills in defaults and derives layout and paths.
- * @throws Failure `testbed` for a name, network or directory that cannot be used
+ * @throws Failure `usage` for a name or network that cannot be used, `testbed` for a directory
  */
 export function openLab(given: Partial<LabOptions>, environment = process.env): Lab {
   const name = given.name ?? "lab";

@@ -75,7 +75,7 @@ test("names and networks that cannot work are refused with the value seen", () =
     assert.throws(
       () => layLab(name, number),
       (error: unknown) =>
-        error instanceof Failure && error.code === "testbed" && message.test(error.message),
+        error instanceof Failure && error.code === "usage" && message.test(error.message),
       `${name} ${number}`,
     );
   }
