@@ -10,7 +10,7 @@ export type ToolPaths = {
   readonly tools: string;
   /** For PATH: pulumi, pulumi-language-nodejs, vegeta, envoy. */
   readonly bin: string;
-  /** What is copied to hosts: vegeta, envoy and the programs of service/. */
+  /** What is copied to hosts: vegeta, envoy, the mesh and the programs of service/. */
   readonly hostBin: string;
   /** PULUMI_HOME: the plugins, and what Pulumi writes beside them. */
   readonly pulumiHome: string;
