@@ -8,8 +8,8 @@ import type { z } from "zod";
 import { parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
 import { type Manifest, manifestSchema } from "../contracts/manifest.ts";
-import { type Plan, planSchema } from "../contracts/plan.ts";
-import { type RunDocument, runDocumentSchema } from "../contracts/record.ts";
+import { isBaseline, type Plan, planSchema } from "../contracts/plan.ts";
+import { type RunDocument, type RunRecord, runDocumentSchema } from "../contracts/record.ts";
 import { sha256Of, verifyChecksums } from "./checksum.ts";
 
 /** Bounds what a sample file may take of memory. */
@@ -53,6 +53,7 @@ export async function openBundle(directory: string): Promise<Bundle> {
       `plan.yaml: must have the manifest's planSha256 ${manifest.planSha256}, found ${planSha256}`,
     );
   }
+  checkManifest(manifest, plan);
   const entries = (await readdir(join(directory, "runs")).catch((): string[] => [])).sort();
   const names = entries.filter((name) => !name.startsWith(".partial-"));
   const runs: BundleRun[] = [];
@@ -92,10 +93,12 @@ export async function readRunText(bundle: Bundle, run: BundleRun, file: string):
 async function openRun(
   directory: string,
   name: string,
-  listed: readonly string[],
+  listed: ReadonlyMap<string, string>,
 ): Promise<BundleRun> {
   const prefix = `runs/${name}/`;
-  const files = listed.filter((f) => f.startsWith(prefix)).map((f) => f.slice(prefix.length));
+  const files = [...listed.keys()]
+    .filter((file) => file.startsWith(prefix))
+    .map((file) => file.slice(prefix.length));
   if (!files.includes("record.json")) {
     throw new Failure("document", `${prefix}record.json: is missing`, {
       hint: "the campaign broke off in this run; go on with ./ztbench campaign PLAN --resume",
@@ -106,16 +109,68 @@ async function openRun(
   if (name !== expected) {
     throw new Failure("document", `${prefix}record.json: belongs to ${expected}, found in ${name}`);
   }
-  for (const file of Object.keys(record.files)) {
-    if (files.includes(file)) continue;
-    throw new Failure("document", `${prefix}record.json: files: ${file} is not in the bundle`);
+  for (const [file, sha256] of Object.entries(record.files)) {
+    const found = listed.get(prefix + file);
+    if (found === sha256 && files.includes(file)) continue;
+    const problem = files.includes(file)
+      ? `must have sha256 ${sha256}, found ${String(found)}`
+      : "is not in the bundle";
+    throw new Failure("document", `${prefix}record.json: files: ${file} ${problem}`);
   }
+  if (record.schema === "ztbench/record/1") checkRecord(record, files, `${prefix}record.json`);
   return { name, record, files };
+}
+
+/** What the schema cannot see: facts of one record that contradict each other. */
+function checkRecord(record: RunRecord, files: readonly string[], at: string): void {
+  const { treatment, deployment, measuredFromNs, measuredToNs, loadPlan } = record;
+  const { offsetsFile } = loadPlan;
+  const refuse = (key: string, wanted: string, found: string): never => {
+    throw new Failure("document", `${at}: ${key}: must be ${wanted}, found ${found}`);
+  };
+  for (const key of ["topology", "runtime"] as const) {
+    const [wanted, found] = [treatment[key], deployment[key]];
+    if (found !== wanted) refuse(`deployment.${key}`, `${wanted} as treated`, found);
+  }
+  if (BigInt(measuredToNs) <= BigInt(measuredFromNs)) {
+    refuse("measuredToNs", `later than measuredFromNs ${measuredFromNs}`, measuredToNs);
+  }
+  if (offsetsFile !== undefined && !files.includes(offsetsFile)) {
+    refuse("loadPlan.offsetsFile", "a file of the run", offsetsFile);
+  }
 }
 
 /** Name of a run's directory: `<number>-b<block>-<label>-<arm>`. */
 export function runName(run: Pick<RunDocument, "run" | "block" | "label" | "arm">): string {
   return `${String(run.run).padStart(3, "0")}-b${run.block}-${run.label}-${run.arm}`;
+}
+
+/** The order must hold each cell of the plan once: what was cut out of it would not be missed. */
+function checkManifest(manifest: Manifest, plan: Plan): void {
+  if (manifest.seed !== plan.seed) {
+    throw new Failure(
+      "document",
+      `manifest.json: seed: must be ${plan.seed} as planned, found ${manifest.seed}`,
+    );
+  }
+  const missing = new Set<string>();
+  for (let block = 1; block <= plan.blocks; block++) {
+    for (const { label } of plan.treatments) {
+      missing.add(cellKey({ block, label, arm: "a" }));
+      if (isBaseline(plan, label)) missing.add(cellKey({ block, label, arm: "b" }));
+    }
+  }
+  const planned = missing.size;
+  const found = manifest.order.find((run) => !missing.delete(cellKey(run)));
+  if (found === undefined && missing.size === 0) return;
+  const problem =
+    found === undefined
+      ? `${[...missing][0] ?? ""} is missing`
+      : `${cellKey(found)} comes twice or was not planned`;
+  throw new Failure(
+    "document",
+    `manifest.json: order: must be the ${planned} runs of plan.yaml, each once, but ${problem}`,
+  );
 }
 
 /** Each run must be a planned one; what broke off may have been repeated under a new number. */

@@ -7,8 +7,12 @@ import { pipeline } from "node:stream/promises";
 import { Failure } from "../contracts/failure.ts";
 
 export const sumsFile = "SHA256SUMS";
-/** What analysis itself writes into a bundle, after the sums were made. */
-const derived = new Set([sumsFile, "tables", "report.html"]);
+/** What analysis itself writes into a bundle, after the sums were made, and what it must be. */
+const derived = new Map<string, "file" | "directory">([
+  [sumsFile, "file"],
+  ["tables", "directory"],
+  ["report.html", "file"],
+]);
 
 /** The run that a crash broke off; it never became part of the bundle. */
 const inProgress = "runs/.partial-";
@@ -22,11 +26,11 @@ type Entry = { readonly sha256: string; readonly path: string; readonly line: nu
 /**
  * Verifies every file of a bundle against its list; reads each file once, as a stream.
  *
- * @returns the paths of all listed files, relative to the directory, in the order of the list
+ * @returns sha256 of all listed files by path in the directory, in the order of the list
  * @throws Failure `document` naming file and line of each problem: a hash that differs, a file
  *   that is missing, unlisted, listed twice or outside of the bundle, or that is no plain file
  */
-export async function verifyChecksums(directory: string): Promise<readonly string[]> {
+export async function verifyChecksums(directory: string): Promise<ReadonlyMap<string, string>> {
   const problems: string[] = [];
   const entries = parseSums(await readSums(directory), problems);
   const present = await listFiles(directory, "", 0, problems);
@@ -52,7 +56,7 @@ export async function verifyChecksums(directory: string): Promise<readonly strin
         "go on with ./ztbench campaign PLAN --resume",
     });
   }
-  return [...entries.keys()];
+  return new Map([...entries.values()].map(({ path, sha256 }) => [path, sha256]));
 }
 
 /** sha256 of a file, in hexadecimal. */
@@ -66,8 +70,11 @@ async function readSums(directory: string): Promise<string> {
   const path = join(directory, sumsFile);
   let bytes: number;
   try {
-    bytes = (await stat(path)).size;
+    const info = await stat(path);
+    if (!info.isFile()) throw new Failure("document", `${sumsFile}: must be a plain file`);
+    bytes = info.size;
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure("document", `bundle: has no ${sumsFile}, in ${directory}`, {
       cause: error,
       hint: "give the directory that a campaign wrote, e.g. results/NAME",
@@ -120,7 +127,14 @@ async function listFiles(
   const files = new Set<string>();
   for (const entry of await readdir(join(root, below), { withFileTypes: true })) {
     const path = below === "" ? entry.name : `${below}/${entry.name}`;
-    if (!entry.isSymbolicLink() && (derived.has(path) || path.startsWith(inProgress))) continue;
+    const wanted = derived.get(path);
+    if (wanted === "file" ? entry.isFile() : wanted === "directory" && entry.isDirectory())
+      continue;
+    if (wanted !== undefined && !entry.isSymbolicLink()) {
+      problems.push(`${path}: must be a plain ${wanted}, which ztbench writes anew`);
+      continue;
+    }
+    if (!entry.isSymbolicLink() && path.startsWith(inProgress)) continue;
     if (entry.isFile()) files.add(path);
     else if (!entry.isDirectory()) {
       const kind = entry.isSymbolicLink() ? "a symbolic link" : "a special file";

@@ -14,13 +14,17 @@ export type Sample = {
   readonly line: number;
 };
 
+/** A sampler writes some hundred blocks a second, over an hour at most. */
+const samplesMax = 1_000_000;
+
 export type Point = { readonly atNs: number; readonly value: number };
 
 /**
  * Cuts a sample file into its blocks: `### <nanoseconds since 1970> <source>`, then the content.
  *
  * @param originNs nanoseconds since 1970 that times count from
- * @throws Failure `document` with `file:line:` if the file begins otherwise or a head is no head
+ * @throws Failure `document` with `file:line:` if the file begins otherwise or a head is no head,
+ *   or if there are more blocks than a run can have
  */
 export function parseSamples(text: string, file: string, originNs: string): readonly Sample[] {
   const origin = BigInt(originNs);
@@ -39,6 +43,9 @@ export function parseSamples(text: string, file: string, originNs: string): read
       return;
     }
     close();
+    if (samples.length >= samplesMax) {
+      throw new Failure("document", `${file}:${index + 1}: too many blocks, allowed ${samplesMax}`);
+    }
     const [, ns, source] = /^### (\d{19}) (\S.*)$/.exec(text) ?? [];
     if (ns === undefined || source === undefined) failHead(file, index + 1, text);
     head = { atNs: Number(BigInt(ns) - origin), source, line: index + 1 };

@@ -13,13 +13,17 @@ export const loadPlanSchema = z.strictObject({
   arrival: z.enum(["uniform", "poisson"]),
   rateQps: z.int().positive(),
   /** Whole nanoseconds between planned requests (uniform), floor(1e9 / rate). */
-  intervalNs: z.int().positive(),
-  planned: z.int().positive(),
+  intervalNs: z.int().positive().max(1_000_000_000),
+  /** At most what the highest rate gives in the longest run: memory is laid out for it. */
+  planned: z.int().positive().max(360_000_000),
   /** Absent for the CLI, which does not tell: then it is estimated from the rows. */
   startNs: instantNsSchema.optional(),
   seed: z.int().nonnegative().optional(),
   /** File of planned offsets beside this one, for arrivals that are not uniform. */
-  offsetsFile: z.string().optional(),
+  offsetsFile: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "must be the name of a file, without a directory")
+    .optional(),
 });
 export type LoadPlan = z.infer<typeof loadPlanSchema>;
 

@@ -122,11 +122,11 @@ const echoUnit = "ztbench-echo.service";
 const servedText = (requests: number): string =>
   `### ${startNs} scrape service\n{"protocols":{"HTTP/1.1":${requests},"HTTP/2":0}}\n`;
 
-function deploymentOf(label: string): Deployment {
+function deploymentOf(topology: string): Deployment {
   const url = "http://198.18.0.12:8080/api/echo";
   return {
     schema: "ztbench/deployment/1",
-    topology: label,
+    topology,
     runtime: "native",
     testbed: "synthetic",
     testbedClass: "lab",
@@ -168,7 +168,7 @@ function deploymentOf(label: string): Deployment {
       },
     ],
     scheduling: "rr",
-    configurationDigest: createHash("sha256").update(label).digest("hex"),
+    configurationDigest: createHash("sha256").update(topology).digest("hex"),
   };
 }
 
@@ -195,7 +195,7 @@ export function recordOf(plan: Plan, shape: RunShape, run: number, position: num
     ...shape,
     treatment,
     load,
-    deployment: deploymentOf(shape.label),
+    deployment: deploymentOf(treatment.topology),
     generator: { unit: `ztbench-load-test-${run}.service`, host: "client", cpus: "0" },
     loadPlan: {
       schema: "ztbench/load-plan/1",

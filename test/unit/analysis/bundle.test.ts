@@ -3,6 +3,7 @@ import { appendFile, mkdir, readFile, rename, rm, symlink, writeFile } from "nod
 import path from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { Failure } from "../../../contracts/failure.ts";
+import { type Manifest, manifestSchema } from "../../../contracts/manifest.ts";
 import { openBundle } from "../../../analysis/bundle.ts";
 import { analyse } from "../../../analysis/report.ts";
 import { makeBundle, removeBundle, sealBundle, steadyRows } from "../../support/bundle.ts";
@@ -151,4 +152,74 @@ test("a planned run that is not there is named", async () => {
   const { notRun, comparison } = await analyse(directory);
   assert.deepEqual(notRun, ["b1-gateway-a"]);
   assert.deepEqual(comparison.losses[0]?.ratios.responseP50, { kind: "none", reason: "not run" });
+});
+
+const recordCases: [name: string, from: RegExp, to: string, expected: RegExp][] = [
+  [
+    "offsets outside of the bundle",
+    /("loadPlan": \{)/,
+    '$1 "offsetsFile": "../../../plan.yaml",',
+    /offsetsFile: must be the name of a file, without a directory, found "\.\.\/\.\.\/\.\./,
+  ],
+  [
+    "offsets that are not there",
+    /("loadPlan": \{)/,
+    '$1 "offsetsFile": "none.gz",',
+    /loadPlan\.offsetsFile: must be a file of the run, found none\.gz$/,
+  ],
+  [
+    "more planned requests than memory holds",
+    /"planned": \d+/,
+    '"planned": 9007199254740991',
+    /loadPlan\.planned: too big/,
+  ],
+  [
+    "an end before its beginning",
+    /"measuredToNs": "\d+"/,
+    '"measuredToNs": "1000000000000000"',
+    /measuredToNs: must be later than measuredFromNs \d+, found 1000000000000000$/,
+  ],
+  [
+    "another topology deployed than treated",
+    /("deployment": \{[^}]*"topology": )"gateway"/,
+    '$1"jwt"',
+    /deployment\.topology: must be gateway as treated, found jwt$/,
+  ],
+  [
+    "the hash of other requests",
+    /"files": \{\}/,
+    `"files": { "requests.csv.gz": "${"0".repeat(64)}" }`,
+    /files: requests\.csv\.gz must have sha256 0{64}, found [0-9a-f]{64}$/,
+  ],
+];
+for (const [name, from, to, expected] of recordCases) {
+  test(`a record with ${name} is refused, though its checksum is right`, async () => {
+    await edit(`${run}/record.json`, (text) => {
+      assert.match(text, from);
+      return text.replace(from, to);
+    });
+    await sealBundle(directory);
+    await refuses(expected);
+  });
+}
+
+test("a manifest with runs cut out, doubled, or of another seed is refused", async () => {
+  const original = await readFile(at("manifest.json"), "utf8");
+  const change = async (edited: (manifest: Manifest) => object) => {
+    const manifest = manifestSchema.parse(JSON.parse(original));
+    await writeFile(at("manifest.json"), JSON.stringify({ ...manifest, ...edited(manifest) }));
+    await sealBundle(directory);
+  };
+  await change(({ order }) => ({ order: order.slice(1) }));
+  await refuses(/^manifest\.json: order: must be the 3 runs of plan\.yaml.*baseline-a is missing$/);
+  await change(({ order }) => ({ order: [...order, ...order] }));
+  await refuses(/order: must be the 3 runs of plan\.yaml.*baseline-a comes twice or was not/);
+  await change(() => ({ seed: 99 }));
+  await refuses(/^manifest\.json: seed: must be 7 as planned, found 99$/);
+});
+
+test("files in the place of what analysis writes are refused, not stumbled over", async () => {
+  await writeFile(at("tables"), "");
+  await mkdir(at("report.html"));
+  await refuses(/report\.html: must be a plain file.*\ntables: must be a plain directory, which/);
 });

@@ -112,3 +112,11 @@ test("where interrupt time is charged is what the kernels say", () => {
   assert.match(describeSoftirq({ a: { irq: have } }), /does not tell/);
   assert.match(describeSoftirq({}), /does not tell/);
 });
+
+test("more blocks than a run can have are refused before they fill the memory", () => {
+  const many = `### ${startNs} x\n`.repeat(1_000_001);
+  assert.throws(
+    () => parse(many),
+    /^Failure: server\.txt:1000001: too many blocks, allowed 1000000/,
+  );
+});

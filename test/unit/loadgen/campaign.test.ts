@@ -28,7 +28,7 @@ type Scene = {
   readonly plan?: Plan;
   readonly hosts?: FakeHosts;
   /** Called with the number of the deployment, from 1. */
-  readonly deploy?: (count: number) => Deployment;
+  readonly deploy?: (count: number, topology: string) => Deployment;
   readonly given?: Partial<CampaignOptions>;
 };
 
@@ -53,7 +53,10 @@ async function play({ plan = examplePlan(["baseline", "jwt"]), hosts, deploy, gi
       async deploy(treatment) {
         await note(`deploy ${treatment.topology}`)();
         deployed += 1;
-        return deploy?.(deployed) ?? exampleDeployment({ topology: treatment.topology });
+        return (
+          deploy?.(deployed, treatment.topology) ??
+          exampleDeployment({ topology: treatment.topology })
+        );
       },
       configuration: () => ({ "server/units/echo.service": "[Service]" }),
       destroy: (topology) => note(`destroy ${topology}`)(),
@@ -156,9 +159,9 @@ test("tells an estimate first, then each run with its number and the time left",
 
 test("keeps a run that could not be deployed, goes on, and repeats it at the end", async () => {
   const played = await play({
-    deploy: (count) => {
+    deploy: (count, topology) => {
       if (count === 1) throw new Failure("testbed", "jwt: not deployed, port is in use");
-      return exampleDeployment();
+      return exampleDeployment({ topology });
     },
   });
   assert.deepEqual("value" in played && played.value, { bundleDir, runs: 4, failed: 1 });
