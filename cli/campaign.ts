@@ -5,15 +5,15 @@ import path from "node:path";
 import { htmlFile } from "../analysis/report.ts";
 import { parseDocument } from "../contracts/document.ts";
 import { exitCodes, Failure } from "../contracts/failure.ts";
-import { type Plan, planSchema } from "../contracts/plan.ts";
+import type { Plan } from "../contracts/plan.ts";
 import { type CampaignResult, runCampaignOver } from "../loadgen/campaign.ts";
 import { requireFeasible } from "../loadgen/feasibility.ts";
 import type { CampaignOptions } from "../loadgen/options.ts";
 import { openTransport } from "../loadgen/ssh.ts";
 import { readToolsManifest } from "../tools/manifest.ts";
-import { catalogue } from "../topologies/catalogue.ts";
 import { readCommit } from "./commit.ts";
 import { deployerFor, hooksFor } from "./campaign-hosts.ts";
+import { knownPlanSchema } from "./known-plan.ts";
 import { progressTo } from "./progress.ts";
 import { deriveResults } from "./results.ts";
 import { listStacks } from "./pulumi.ts";
@@ -50,15 +50,6 @@ export const campaign: Verb = {
     return empty.length === 0 ? 0 : exitCodes.load;
   },
 };
-
-/** A plan whose topologies are in the catalogue. */
-const knownPlanSchema = planSchema.superRefine((plan, context) => {
-  plan.treatments.forEach(({ topology }, index) => {
-    if (Object.hasOwn(catalogue, topology)) return;
-    const message = `must be one of ${Object.keys(catalogue).join(", ")}`;
-    context.addIssue({ code: "custom", path: ["treatments", index, "topology"], message });
-  });
-});
 
 async function measure(
   plan: Plan,

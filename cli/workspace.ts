@@ -136,7 +136,8 @@ export function existsWorkspace(testbedName: string): boolean {
 /** The testbed document that the current testbed's stacks read. */
 export function testbedFileOf(workspace: Workspace): string {
   const file = path.join(workspace.config, "Pulumi.hosts.yaml");
-  const config = parseYaml(readText(file)).getIn(["config", "ztbench:testbed"]);
+  const text = existsSync(file) ? readText(file) : "";
+  const config = parseYaml(text).getIn(["config", "ztbench:testbed"]);
   if (typeof config === "string") return config;
   throw new Failure("testbed", `${file}: names no testbed document`, {
     hint: "./ztbench init TESTBED",

@@ -21,7 +21,13 @@ export type Condition = (typeof conditions)[number];
  */
 export const connectionLimits = ["bounded", "driver-default"] as const;
 
-const rateQps = z.int("must be a whole number").positive("must be greater than 0").max(100_000);
+/** More than a campaign of days could measure; every one is compared with others. */
+const treatmentsMax = 100;
+
+const rateQps = z
+  .int("must be a whole number")
+  .positive("must be greater than 0")
+  .max(100_000, "must be at most 100000");
 
 /** One thing to measure. Its label names rows and directories and is never parsed. */
 export const treatmentSchema = z
@@ -140,7 +146,10 @@ export const planSchema = z
     /** Label of the treatment that the others are compared with; it runs twice in each block. */
     baseline: label,
     minimum: minimumSchema.optional(),
-    treatments: z.array(treatmentSchema).min(1),
+    treatments: z
+      .array(treatmentSchema)
+      .min(1)
+      .max(treatmentsMax, `must be ${treatmentsMax} treatments at most`),
     load: loadSchema,
     coldStart: coldStartSchema.optional(),
     /** Smallest ratio that matters, e.g. 0.05; used for "equivalent". */
@@ -150,6 +159,7 @@ export const planSchema = z
     const complain: Complain = (path, message) => {
       context.addIssue({ code: "custom", path, message });
     };
+    if (plan.treatments.length > treatmentsMax) return;
     const seen = new Map<string, number>();
     plan.treatments.forEach((treatment, index) => {
       const first = seen.get(treatment.label);

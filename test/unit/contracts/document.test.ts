@@ -80,6 +80,13 @@ const planCases: [name: string, from: string, to: string, expected: RegExp][] = 
     /6:11: baseline: must be the label of a treatment \(base\), found "none"/,
   ],
   ["schema of the future", "plan/1", "plan/2", /1:9: schema: .*"ztbench\/plan\/1".*plan\/2/],
+  ["a rate beyond any driver", "rateQps: 100", "rateQps: 200000", /must be at most 100000, found/],
+  [
+    "more treatments than can be compared",
+    "treatments:\n",
+    `treatments:\n${"  - { label: base, topology: baseline }\n".repeat(20_000)}`,
+    /^doc\.yaml:8:3: treatments: must be 100 treatments at most, found \[[^\n]{1,80}$/,
+  ],
   ["broken YAML", "blocks: 2", "blocks: [2", /doc\.yaml:\d+:\d+: /],
   ["key given twice", "seed: 1", "seed: 1\nseed: 2", /doc\.yaml:5:1: /],
 ];
