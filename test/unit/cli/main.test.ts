@@ -82,7 +82,7 @@ test("without Node.js the message says so", async () => {
   assert.equal(ended.code, 4);
 });
 
-test("what the operating system refuses is no bug of ours", async (context) => {
+test("a directory in the place of the checksums is refused, not called a bug", async (context) => {
   const directory = await mkdtemp(path.join(tmpdir(), "ztbench-cli-"));
   context.after(() => rm(directory, { recursive: true }));
   await mkdir(path.join(directory, "runs"));
