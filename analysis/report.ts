@@ -57,7 +57,7 @@ async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<A
     const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
     return {
       schema: "ztbench/analysis/1",
-      stamp: stampOf(bundle.plan, bundle.manifest),
+      stamp: stampOf(bundle.plan, bundle.manifest, schedulingOf(bundle.runs)),
       softirq: describeSoftirq(bundle.manifest.facts),
       runs,
       notRun: bundle.manifest.order.map(cellKey).filter((key) => !done.has(key)),
@@ -110,6 +110,15 @@ export async function report(bundleDir: string): Promise<Analysis> {
   const { manifest, runs } = bundle;
   await writeFile(join(bundleDir, htmlFile), renderHtml(analysis, { planText, manifest, runs }));
   return analysis;
+}
+
+/** What hosts granted, run by run; a run that broke off early has nothing to say. */
+function schedulingOf(runs: readonly BundleRun[]): ReadonlySet<"rr" | "other"> {
+  return new Set(
+    runs.flatMap(({ record }) =>
+      record.schema === "ztbench/record/1" ? [record.deployment.scheduling] : [],
+    ),
+  );
 }
 
 async function judge(

@@ -2,15 +2,6 @@
 import type { Manifest } from "../contracts/manifest.ts";
 import { type Condition, loadOf, type Plan } from "../contracts/plan.ts";
 
-/** Programs that are measured or measure, with the version the articles used. */
-const articleVersions: Readonly<Record<string, string>> = {
-  envoy: "1.28.0",
-  istio: "1.20.2",
-  "istio-proxy": "1.28.1-dev",
-  k3s: "v1.28.5+k3s1",
-  vegeta: "12.11.0",
-};
-
 export type Stamp = {
   readonly plan: string;
   readonly purpose: string;
@@ -46,9 +37,18 @@ export type Stamp = {
   readonly warnings: readonly string[];
 };
 
-/** Everything of plan and manifest that a table carries. */
-export function stampOf(plan: Plan, manifest: Manifest): Stamp {
+/**
+ * Everything of plan and manifest that a table carries.
+ *
+ * @param granted scheduling classes that the runs really had
+ */
+export function stampOf(
+  plan: Plan,
+  manifest: Manifest,
+  granted: ReadonlySet<"rr" | "other">,
+): Stamp {
   const { testbed } = manifest;
+  const isRefused = testbed.scheduling === "rr" && granted.has("other");
   const rates = [...new Set(plan.treatments.map((t) => loadOf(plan, t).rateQps))];
   return {
     plan: plan.name,
@@ -58,13 +58,13 @@ export function stampOf(plan: Plan, manifest: Manifest): Stamp {
     ...(testbed.class === "lab" && { banner: "lab: not comparable to bare metal" }),
     baseline: plan.baseline,
     versionSet: manifest.versionSet,
-    versions: manifest.programs.filter(({ name }) => name in articleVersions).map(describe),
+    versions: manifest.programs.flatMap(describe),
     standIns: manifest.programs
       .filter(({ provenance }) => provenance.startsWith("stand-in"))
       .map(({ name }) => name),
     drivers: [...new Set(plan.treatments.map(({ driver }) => driver))],
     arrivals: [...new Set(plan.treatments.map(({ arrival }) => arrival))],
-    scheduling: testbed.scheduling,
+    scheduling: isRefused ? "other" : testbed.scheduling,
     blocks: plan.blocks,
     rateQps: plan.load.rateQps,
     ...(rates.length > 1 && { ratesQps: rates.sort((a, b) => a - b) }),
@@ -79,14 +79,20 @@ export function stampOf(plan: Plan, manifest: Manifest): Stamp {
     commit: manifest.commit,
     dirty: manifest.dirty,
     planSha256: manifest.planSha256,
-    warnings: manifest.warnings,
+    warnings: [
+      ...manifest.warnings,
+      ...(isRefused ? ["SCHED_RR was asked for and refused: tails hold scheduling delay"] : []),
+    ],
   };
 }
 
-function describe({ name, version }: Manifest["programs"][number]): string {
-  const article = articleVersions[name] ?? version;
-  const shown = name === "envoy" ? "Envoy" : name;
-  return version === article ? `${shown} ${version}` : `${shown} ${version} (articles: ${article})`;
+/** Only programs that are measured or measure; the others change no number. */
+function describe({ name, version, articles }: Manifest["programs"][number]): string[] {
+  if (articles === undefined) return [];
+  const day = /^0\.0\.0-(\d{4})(\d{2})(\d{2})\d{6}-/.exec(version);
+  const spelt = day === null ? version : `build of ${day.slice(1).join("-")}`;
+  const shown = `${name === "envoy" ? "Envoy" : name} ${spelt}`;
+  return [version === articles ? shown : `${shown} (articles: ${articles})`];
 }
 
 /** What goes before the measured part, for people. */

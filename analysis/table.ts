@@ -68,18 +68,18 @@ function lossTable(comparison: Comparison, stamp: Stamp): Table {
       `(95 % interval over ${stamp.blocks} paired ${stamp.blocks === 1 ? "block" : "blocks"})`,
     columns: [
       left("treatment"),
-      left("what"),
+      left("metric"),
       right("loss"),
       right("difference"),
       left("verdict"),
-      right("shows"),
+      right("detectable"),
       right("blocks"),
     ],
     rows: [...rows, ...noises.flatMap(([label, n]) => noiseRows(label, n, notes))],
     notes: [
       ...notes.lines(),
       `equivalent: the interval lies within ±${(stamp.equivalenceMargin * 100).toFixed(0)} %; ` +
-        "shows: the least loss these blocks would find",
+        "detectable: the least loss that so many blocks would show",
       "A/A: second run of the baseline against the first, what noise alone does",
       ...coldNotes(comparison.treatments),
       ...biasNotes(noise),

@@ -5,12 +5,14 @@ import path from "node:path";
 import { htmlFile } from "../analysis/report.ts";
 import { parseDocument } from "../contracts/document.ts";
 import { exitCodes, Failure } from "../contracts/failure.ts";
+import type { Manifest } from "../contracts/manifest.ts";
 import type { Plan } from "../contracts/plan.ts";
 import { type CampaignResult, runCampaignOver } from "../loadgen/campaign.ts";
 import { requireFeasible } from "../loadgen/feasibility.ts";
 import type { CampaignOptions } from "../loadgen/options.ts";
 import { openTransport } from "../loadgen/ssh.ts";
-import { readToolsManifest } from "../tools/manifest.ts";
+import { type InstalledProgram, readToolsManifest } from "../tools/manifest.ts";
+import { articleVersion } from "../tools/versions.ts";
 import { readCommit } from "./commit.ts";
 import { deployerFor, hooksFor } from "./campaign-hosts.ts";
 import { knownPlanSchema } from "./known-plan.ts";
@@ -51,6 +53,18 @@ export const campaign: Verb = {
   },
 };
 
+function describeProgram(program: InstalledProgram): Manifest["programs"][number] {
+  const { name, version, sha256, author, provenance } = program;
+  const articles = articleVersion(name);
+  return {
+    name,
+    version,
+    ...(articles === undefined ? {} : { articles }),
+    sha256,
+    provenance: `${author}: ${provenance}`,
+  };
+}
+
 async function measure(
   plan: Plan,
   planText: string,
@@ -79,12 +93,7 @@ async function measure(
     resume,
     deployer: deployerFor(transport, workspace, testbed, token),
     hooks: hooksFor(transport, testbed, token),
-    programs: tools.programs.map(({ name, version, sha256, author, provenance }) => ({
-      name,
-      version,
-      sha256,
-      provenance: `${author}: ${provenance}`,
-    })),
+    programs: tools.programs.map(describeProgram),
     commit: await readCommit(),
     versionSet: tools.set,
     warnings: [

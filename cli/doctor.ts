@@ -4,7 +4,7 @@ import { exitCodes, Failure } from "../contracts/failure.ts";
 import { labStatus } from "../hosts/lab/lab.ts";
 import { missingPackages } from "../tools/debian.ts";
 import { type InstalledProgram, readToolsManifest } from "../tools/manifest.ts";
-import { type VersionSet, versionTable } from "../tools/versions.ts";
+import { articleVersion, type VersionSet } from "../tools/versions.ts";
 import { readArguments, type Verb } from "./verb.ts";
 import { currentWorkspace, root } from "./workspace.ts";
 
@@ -76,11 +76,6 @@ async function programs(): Promise<Finding[]> {
     if (!(error instanceof Failure)) throw error;
     return [{ subject: "programs", state: "missing", seen: error.message, mend: "make tools" }];
   }
-}
-
-/** The version that the articles ran, where the table knows another one. */
-function articleVersion(name: string): string | undefined {
-  return versionTable.find((entry) => entry.name === name && entry.sets.includes("era"))?.version;
 }
 
 function describe(program: InstalledProgram, set: VersionSet): Finding {

@@ -6,6 +6,8 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 export const programSchema = z.strictObject({
   name: z.string(),
   version: z.string(),
+  /** The version that the articles ran, of programs that are measured or measure. */
+  articles: z.string().optional(),
   sha256,
   /** Where it came from, e.g. "stand-in" against "upstream" for the command provider. */
   provenance: z.string(),

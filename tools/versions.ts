@@ -288,3 +288,13 @@ export const versionTable: readonly Entry[] = [
   ...goLibraries,
   ...libraries,
 ];
+
+/** Programs that are built from a project of another name. */
+const projectOf: Readonly<Record<string, string>> = { "pilot-agent": "istio", ztistiod: "istio" };
+
+/** The version of a measured program that the articles ran; undefined for tools and libraries. */
+export function articleVersion(program: string): string | undefined {
+  const name = projectOf[program] ?? program;
+  const measured: readonly Entry[] = [...Object.values(load), ...Object.values(mesh)];
+  return measured.find((entry) => entry.name === name && entry.sets.includes("era"))?.version;
+}

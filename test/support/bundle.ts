@@ -258,8 +258,20 @@ function manifestOf(plan: Plan, planText: string, order: Manifest["order"]): Man
     seed: plan.seed,
     versionSet: "lab",
     programs: [
-      { name: "envoy", version: "1.36.2", sha256: "0".repeat(64), provenance: "PyPI wheel" },
-      { name: "vegeta", version: "12.11.0", sha256: "1".repeat(64), provenance: "go module" },
+      {
+        name: "envoy",
+        version: "1.36.2",
+        articles: "1.28.0",
+        sha256: "0".repeat(64),
+        provenance: "PyPI wheel",
+      },
+      {
+        name: "vegeta",
+        version: "12.11.0",
+        articles: "12.11.0",
+        sha256: "1".repeat(64),
+        provenance: "go module",
+      },
       {
         name: "pulumi-resource-command",
         version: "1.2.1",
