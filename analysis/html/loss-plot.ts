@@ -70,7 +70,7 @@ function lossPlot(id: LossMetricId, rows: readonly Row[], { stamp }: Analysis): 
       height: 48 + 38 * rows.length,
       marginLeft: Math.min(200, 20 + 6.2 * longest),
       marginTop: 6,
-      marginRight: 18,
+      marginRight: 26,
       marginBottom: 38,
       x: {
         label: "change against the baseline, % →",

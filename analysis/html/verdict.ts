@@ -26,7 +26,9 @@ export function headline(analysis: Analysis): string {
   const quantile = quantiles[metric];
   const where = stamp.ratesQps === undefined ? `At ${stamp.rateQps} requests/s` : "At equal rates";
   const clauses = clausesOf(named, analysis);
-  return `${where}, ${quantile} latency ${clauses.join("; it ")}.`;
+  const isEstimated = named.some(({ ratio }) => ratio.kind === "estimate");
+  const bounds = isEstimated ? " Ranges are 95 % intervals." : "";
+  return `${where}, ${quantile} latency ${clauses.join("; it ")}.${bounds}`;
 }
 
 type Named = { readonly loss: Loss; readonly ratio: RatioEstimate };
@@ -70,8 +72,11 @@ function sizeOf(ratio: RatioEstimate): number {
   return ratio.kind === "none" ? 1 : ratio.ratio;
 }
 
+/** Both ends of the interval, the smaller change first: a point alone would claim too much. */
 function percent(ratio: RatioEstimate): string {
-  return `${formatChange(sizeOf(ratio)).replace(/^[+-]/, "")} %`;
+  const ends = ratio.kind === "estimate" ? [ratio.low, ratio.high] : [sizeOf(ratio)];
+  if (sizeOf(ratio) < 1) ends.reverse();
+  return `${ends.map((end) => formatChange(end).replace(/^[+-]/, "")).join(" to ")} %`;
 }
 
 /** `a`, `a and b`, `a, b and c`. */

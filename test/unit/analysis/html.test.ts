@@ -81,7 +81,7 @@ test("every link leads to a file of the bundle or a place on the page", () => {
 test("the page says in one sentence who is slower, who is equal and who has no result", () => {
   assert.match(
     headline(analysis),
-    /^At 1000 requests\/s, p99 latency rises by \d+ % with mtls-h1, by \d+ % with mtls-h2 and by \d+ % with gateway; .*has no result for hybrid \(no valid run\)\.$/,
+    /^At 1000 requests\/s, p99 latency rises by \d+ to \d+ % with mtls-h1, by \d+ to \d+ % with mtls-h2 and by \d+ to \d+ % with gateway; .*has no result for hybrid \(no valid run\)\. Ranges are 95 % intervals\.$/,
   );
 });
 
