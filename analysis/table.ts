@@ -72,14 +72,14 @@ function lossTable(comparison: Comparison, stamp: Stamp): Table {
       right("loss"),
       right("difference"),
       left("verdict"),
-      right("detectable"),
+      right("MDE"),
       right("blocks"),
     ],
     rows: [...rows, ...noises.flatMap(([label, n]) => noiseRows(label, n, notes))],
     notes: [
       ...notes.lines(),
       `equivalent: the interval lies within ±${(stamp.equivalenceMargin * 100).toFixed(0)} %; ` +
-        "detectable: the least loss that so many blocks would show",
+        "MDE: minimum detectable effect, the least loss that so many blocks would show",
       "A/A: second run of the baseline against the first, what noise alone does",
       ...coldNotes(comparison.treatments),
       ...biasNotes(noise),
