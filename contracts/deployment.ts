@@ -48,6 +48,8 @@ export const probeSchema = z.strictObject({
   shows: z.string(),
   /** Name of the host that sends it. */
   host: z.string(),
+  /** Path of a network namespace on that host to send from; absent: the host's own. */
+  networkNamespace: z.string().optional(),
   url: z.url(),
   http: httpVersionSchema,
   headers: z.record(z.string(), z.string()),
@@ -93,10 +95,42 @@ export const unitSchema = z.strictObject({
   kind: z.enum(["service", "proxy", "issuer", "control"]),
   program: z.string(),
   cpus: z.string(),
+  /** Path of a container's group below the root of each cgroup hierarchy; absent: systemd knows. */
+  cgroup: z.string().optional(),
   /** True if its CPU time counts as cost of the topology (the issuer and control plane do not). */
   dataPlane: z.boolean(),
 });
 export type Unit = z.infer<typeof unitSchema>;
+
+/** What the cluster made of a pod, as read back once it was ready. */
+export const podSchema = z.strictObject({
+  name: z.string(),
+  host: z.string(),
+  qosClass: z.enum(["Guaranteed", "Burstable", "BestEffort"]),
+  /** Kernel settings as seen in the pod's network namespace. */
+  sysctls: z.record(z.string(), z.string()),
+  containers: z.array(
+    z.strictObject({
+      name: z.string(),
+      /** Name of the unit that its resources are counted as. */
+      unit: z.string(),
+      image: z.string(),
+      imageDigest: z.string(),
+      /** CPUs that it may run on, kernel CPU list. */
+      cpuset: z.string(),
+      /** CPUs that its topology gives it for itself; 0: none. */
+      exclusiveCpus: z.int().nonnegative(),
+    }),
+  ),
+});
+export type Pod = z.infer<typeof podSchema>;
+
+/** The cluster that a topology was deployed in; versions are what each part says of itself. */
+export const deployedClusterSchema = z.strictObject({
+  kind: z.enum(["k3s", "kubernetes"]),
+  versions: z.record(z.string(), z.string()),
+  pods: z.array(podSchema),
+});
 
 export const deploymentSchema = z.strictObject({
   schema: z.literal("ztbench/deployment/1"),
@@ -109,6 +143,8 @@ export const deploymentSchema = z.strictObject({
   entry: z.strictObject({
     /** Name of the host that sends load. */
     host: z.string(),
+    /** Path of a network namespace on that host to send from; absent: the host's own. */
+    networkNamespace: z.string().optional(),
     url: z.url(),
     http: httpVersionSchema,
     /** File of bearer tokens on that host, one a line; absent where no token is sent. */
@@ -119,6 +155,8 @@ export const deploymentSchema = z.strictObject({
   units: z.array(unitSchema).min(1),
   /** Envoy admin endpoints, reachable only on the host itself. */
   admin: z.array(z.strictObject({ unit: z.string(), host: z.string(), url: z.url() })),
+  /** Of runtime `k3s` only. */
+  cluster: deployedClusterSchema.optional(),
   /** Counters of services as JSON, reachable only on the host itself. */
   statistics: z
     .array(z.strictObject({ unit: z.string(), host: z.string(), url: z.url() }))

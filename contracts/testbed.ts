@@ -67,6 +67,21 @@ export const hostSchema = z.strictObject({
 });
 export type Host = z.infer<typeof hostSchema>;
 
+/** What runs pods: nothing, k3s on metal, or the upstream Kubernetes of a lab. */
+export const clusterKinds = ["none", "k3s", "kubernetes"] as const;
+export type ClusterKind = (typeof clusterKinds)[number];
+
+/** The cluster of a testbed. Its server runs on the gateway host, agents on the others. */
+export const clusterSchema = z.strictObject({
+  /** CIDR that pods get their addresses from; each node takes a /24 of it. */
+  podNetwork: z.cidrv4(),
+  /** CIDR of service addresses. */
+  serviceNetwork: z.cidrv4(),
+  /** Port of the API server on the data address of the gateway host: the second declared door. */
+  apiPort: port.default(6443),
+});
+export type ClusterSettings = z.infer<typeof clusterSchema>;
+
 export const testbedSchema = z
   .strictObject({
     schema: z.literal("ztbench/testbed/1"),
@@ -83,7 +98,9 @@ export const testbedSchema = z
     /** Scheduling class of load, proxies and services. */
     scheduling: z.enum(["rr", "other"]),
     tuningProfile: z.enum(["repro", "stock"]).default("repro"),
-    clusterKind: z.enum(["none"]).default("none"),
+    clusterKind: z.enum(clusterKinds).default("none"),
+    /** There if, and only if, there is a cluster. */
+    cluster: clusterSchema.optional(),
   })
   .superRefine((testbed, context) => {
     const complain = (path: (string | number)[], message: string) => {
@@ -109,6 +126,11 @@ export const testbedSchema = z
         complain([index, "role"], `role ${host.role} is already held by hosts[${sameRole}]`);
       }
     });
+    if ((testbed.clusterKind === "none") !== (testbed.cluster === undefined)) {
+      const wanted = testbed.clusterKind === "none" ? "absent" : "present";
+      const message = `must be ${wanted} with clusterKind ${testbed.clusterKind}`;
+      context.addIssue({ code: "custom", path: ["cluster"], message });
+    }
     for (const role of roles) {
       if (!testbed.hosts.some((host) => host.role === role)) {
         complain([], `a host with role ${role} is missing`);
