@@ -243,6 +243,7 @@ const libraries = [
   library("fast-check", "4.11.0", "property tests"),
   library("playwright-core", "1.65.1", "drives Chromium in the tests of the report page"),
   library("prettier", "3.10.1", "formatting"),
+  library("ro-crate", "3.7.2", "reads back the RO-Crate of a bundle in tests, and validates it"),
   library("typescript", "6.0.3", "type check"),
   library("typescript-eslint", "8.74.0", "typed lint rules"),
 ] as const satisfies readonly Entry[];
