@@ -21,6 +21,17 @@ const baseline: Topology = {
   parameters: ["bodyBytes"],
 };
 
+/** Not a way to authenticate: what the load driver reaches here is its own ceiling. */
+const nothing: Topology = {
+  name: "null",
+  summary: "a server that does nothing: shows what the load driver and the path can do",
+  runtimes: ["native"],
+  nodes: [load, { ...service, answers: "nothing" }],
+  legs: [{ from: "load", to: "service", ...plain }],
+  checks: [],
+  parameters: ["bodyBytes"],
+};
+
 const jwt: Topology = {
   name: "jwt",
   summary: "RS256 bearer tokens, verified by the service itself",
@@ -82,6 +93,7 @@ export const catalogue: Readonly<Record<string, Topology>> = {
   gateway: gatewayTopology,
   "mtls-h1": mesh("mtls-h1", "1.1"),
   "mtls-h2": mesh("mtls-h2", "2"),
+  null: nothing,
 };
 
 /**

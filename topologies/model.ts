@@ -16,6 +16,8 @@ export type TopologyNode = {
   readonly role: Role;
   /** Service account that a sidecar speaks for; its certificate names it. */
   readonly account?: string;
+  /** Of a service: what answers. `nothing` has no identity, no counters and no checks. */
+  readonly answers?: "identity" | "nothing";
 };
 
 export type HttpVersion = "1.1" | "2";

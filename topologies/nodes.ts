@@ -18,7 +18,7 @@ const loopback = "127.0.0.1";
 export function renderNode(node: TopologyNode, context: NodeContext): NodeRendering {
   switch (node.kind) {
     case "service":
-      return renderService(node, context);
+      return node.answers === "nothing" ? renderNull(node, context) : renderService(node, context);
     case "issuer":
       return renderIssuer(node, context);
     case "gateway":
@@ -71,6 +71,23 @@ function renderService(node: TopologyNode, context: NodeContext): NodeRendering 
   });
   const statisticsUrl = `http://${loopback}:${adminPorts.service}/stats`;
   return { ...unit, files: [], directories: [], statisticsUrl };
+}
+
+function renderNull(node: TopologyNode, context: NodeContext): NodeRendering {
+  const endpoint = endpointOf(context.topology, context.testbed, node.id);
+  const unit = unitOf(node, context, {
+    kind: "service",
+    program: "ztnull",
+    dataPlane: true,
+    cpuSet: "service",
+    type: "notify",
+    arguments: [`-listen=${listenOf(endpoint)}`, `-body-bytes=${context.parameters.bodyBytes}`],
+    environment: goThreads(endpoint.host, "service"),
+    scheduling: context.scheduling,
+    startSeconds: 20,
+    listens: [endpoint.port],
+  });
+  return { ...unit, files: [], directories: [] };
 }
 
 /** Whose headers a service without tokens believes. */

@@ -2,7 +2,7 @@
 import type { Expectation, Probe } from "../contracts/deployment.ts";
 import { type MeshProbePlace, renderMeshProbes } from "./mesh-probes.ts";
 import { claimedUser, forgedUser, publicPath, tokenUserPattern, userHeader } from "./identity.ts";
-import { checksOf, nodeOf, type HttpVersion, type Topology } from "./model.ts";
+import { checksOf, nodeOf, nodesOfKind, type HttpVersion, type Topology } from "./model.ts";
 
 export type ProbePlace = {
   /** Name of the host that sends load; probes are sent from there, too. */
@@ -35,6 +35,9 @@ export function renderProbes(topology: Topology, place: ProbePlace): Probe[] {
     return renderMeshProbes(entry, place.mesh);
   }
   if (tokenCheck === undefined) {
+    if (nodesOfKind(topology, "service").some(({ answers }) => answers === "nothing")) {
+      return [probeOfNothing(entry)];
+    }
     if (topology.checks.length > 0) throw new Error(`${topology.name}: no probes of its checks`);
     return probesWithoutProof(entry);
   }
@@ -89,6 +92,17 @@ export function renderProbes(topology: Topology, place: ProbePlace): Probe[] {
     });
   }
   return [...probes, ...probesPastNetwork(topology, place)];
+}
+
+function probeOfNothing(entry: Pick<Probe, "host" | "http" | "url" | "timeoutSeconds">): Probe {
+  return {
+    id: "answer",
+    kind: "positive",
+    shows: "the null server answers; it knows nobody and refuses nobody",
+    ...entry,
+    headers: {},
+    expect: status(200),
+  };
 }
 
 /** What a topology that asks for no proof does not stop. */

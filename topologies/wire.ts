@@ -47,7 +47,9 @@ export function wireSourcesOf(topology: Topology, leg: TopologyLeg): WireSource[
     ...(manager === undefined
       ? []
       : [{ at: "to", unit: unitNameOf(to), prefix: `http.${manager}` } as const]),
-    ...(to.kind === "service" ? [{ at: "service", unit: unitNameOf(to) } as const] : []),
+    ...(to.kind === "service" && to.answers !== "nothing"
+      ? [{ at: "service", unit: unitNameOf(to) } as const]
+      : []),
     ...(leg.tls.mode === "none" ? [] : [{ at: "probe", id: handshakeProbe } as const]),
   ];
 }

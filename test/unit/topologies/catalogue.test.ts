@@ -32,7 +32,7 @@ test("an unknown topology is refused, naming the known ones", () => {
         error instanceof Failure &&
         error.code === "usage" &&
         error.message ===
-          `topology ${name}: not known, known are baseline, jwt, gateway, mtls-h1, mtls-h2`,
+          `topology ${name}: not known, known are baseline, jwt, gateway, mtls-h1, mtls-h2, null`,
     );
   }
 });
