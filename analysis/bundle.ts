@@ -27,6 +27,8 @@ export type Bundle = {
   readonly directory: string;
   readonly plan: Plan;
   readonly manifest: Manifest;
+  /** sha256 of every file that SHA256SUMS lists, by path in the directory, in its order. */
+  readonly sums: ReadonlyMap<string, string>;
   /** In the order in which they were made. */
   readonly runs: readonly BundleRun[];
 };
@@ -60,7 +62,7 @@ export async function openBundle(directory: string): Promise<Bundle> {
   for (const name of names) runs.push(await openRun(directory, name, files));
   runs.sort((a, b) => a.record.run - b.record.run);
   checkOrder(runs, manifest);
-  return { directory, plan, manifest, runs };
+  return { directory, plan, manifest, sums: files, runs };
 }
 
 /** Path of a file of a run, for readers that stream. */

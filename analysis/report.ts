@@ -1,5 +1,5 @@
 /** The door of analysis: a bundle goes in, judged runs, comparison and tables come out. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { coldStartOf } from "../contracts/plan.ts";
 import type { RunRecord } from "../contracts/record.ts";
@@ -14,21 +14,17 @@ import {
 } from "./bundle.ts";
 import type { Analysis } from "./analysis.ts";
 import { describeStart, summariseStarts } from "./cold-start.ts";
-import { renderColdMarkdown, renderColdText } from "./cold-start-text.ts";
 import { compare, type JudgedRun } from "./comparison.ts";
 import { connectionsFile, type LoadConnections, readConnections } from "./connections.ts";
 import { CurveCollector } from "./curve.ts";
-import { renderCsv } from "./csv.ts";
+import { takeTables, type TakeFile, writerInto } from "./derived.ts";
 import { judgeBrokenRun, judgeRun, type Reference, verdictOf } from "./gates.ts";
-import { renderJson } from "./json.ts";
 import { measureLatency } from "./latency.ts";
-import { renderMarkdown } from "./markdown.ts";
 import { readOffsets } from "./offsets.ts";
 import { describeSoftirq, type HostSamples, measureResources } from "./resources.ts";
 import { parseSamples, type Sample } from "./samples.ts";
 import { SecondLatency } from "./second-latency.ts";
 import { stampOf } from "./stamp.ts";
-import { renderText } from "./text.ts";
 import { wireFactsOf, type WireTexts } from "./wire.ts";
 
 export type AnalyseOptions = {
@@ -70,46 +66,35 @@ async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<A
   }
 }
 
-/** Writes loss.txt, loss.md, loss.csv, loss.json into `<bundle>/tables/`, and cold-start.*. */
-export async function writeTables(analysis: Analysis, bundleDir: string): Promise<void> {
-  const directory = join(bundleDir, "tables");
-  await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, "loss.txt"), renderText(analysis));
-  await writeFile(join(directory, "loss.md"), renderMarkdown(analysis));
-  await writeFile(join(directory, "loss.csv"), renderCsv(analysis));
-  await writeFile(join(directory, "loss.json"), renderJson(analysis));
-  const { coldStarts } = analysis;
-  if (coldStarts === undefined) return;
-  await writeFile(join(directory, "cold-start.txt"), renderColdText(coldStarts));
-  await writeFile(join(directory, "cold-start.md"), renderColdMarkdown(coldStarts));
-  await writeFile(join(directory, "cold-start.json"), `${JSON.stringify(coldStarts, null, 2)}\n`);
-}
-
 /** Name of the page that `report` writes into a bundle. */
 export const htmlFile = "report.html";
 
 /**
- * Analyses a bundle and writes all that can be derived from it: tables, interval logs and the page
- * for people.
+ * Analyses a bundle and writes all that can be derived from it alone: tables, interval logs and the
+ * page for people.
  *
  * @throws Failure `document` if the bundle was changed or a file of it is bad
  */
 export async function report(bundleDir: string): Promise<Analysis> {
+  return (await derive(bundleDir, writerInto(bundleDir))).analysis;
+}
+
+/** The same, whoever takes the files: the interval log of each run as soon as it is read. */
+export async function derive(
+  bundleDir: string,
+  take: TakeFile,
+): Promise<{ readonly bundle: Bundle; readonly analysis: Analysis }> {
   const bundle = await openBundle(bundleDir);
-  const logs = join(bundleDir, "tables", "hlog");
   const analysis = await analyseBundle(bundle, {
-    writeIntervalLog: async (runName, log) => {
-      await mkdir(logs, { recursive: true });
-      await writeFile(join(logs, `${runName}.hlog`), log);
-    },
+    writeIntervalLog: (runName, log) => take(`tables/hlog/${runName}.hlog`, log),
   });
-  await writeTables(analysis, bundleDir);
+  await takeTables(analysis, take);
   const planText = await readFile(join(bundleDir, "plan.yaml"), "utf8");
   // Loaded when needed: the plot library takes longer to start than most verbs to run.
   const { renderHtml } = await import("./html/page.ts");
   const { manifest, runs } = bundle;
-  await writeFile(join(bundleDir, htmlFile), renderHtml(analysis, { planText, manifest, runs }));
-  return analysis;
+  await take(htmlFile, renderHtml(analysis, { planText, manifest, runs }));
+  return { bundle, analysis };
 }
 
 /** What hosts granted, run by run; a run that broke off early has nothing to say. */

@@ -1,7 +1,6 @@
 /** Writes the comparison in the formats that other programs read. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import type { Analysis } from "../analysis.ts";
+import { type TakeFile, writerInto } from "../derived.ts";
 import { renderBenchstat } from "./benchstat.ts";
 import { renderJunit } from "./junit.ts";
 import { renderOpenMetrics } from "./openmetrics.ts";
@@ -16,9 +15,12 @@ const renderers = {
 
 /** Writes benchstat.txt, junit.xml, metrics.txt and summary.md into `<bundle>/tables/`. */
 export async function writeExports(analysis: Analysis, bundleDir: string): Promise<void> {
-  const directory = join(bundleDir, "tables");
-  await mkdir(directory, { recursive: true });
+  await takeExports(analysis, writerInto(bundleDir));
+}
+
+/** Gives the same files to whoever takes them. */
+export async function takeExports(analysis: Analysis, take: TakeFile): Promise<void> {
   for (const [file, render] of Object.entries(renderers)) {
-    await writeFile(join(directory, file), render(analysis));
+    await take(`tables/${file}`, render(analysis));
   }
 }

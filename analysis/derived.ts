@@ -1,0 +1,37 @@
+/**
+ * Everything that is derived from an analysis, as texts by file: whoever takes them writes them
+ * into the bundle or compares them with what lies there, so that nothing is written unverified.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Analysis } from "./analysis.ts";
+import { renderColdMarkdown, renderColdText } from "./cold-start-text.ts";
+import { renderCsv } from "./csv.ts";
+import { renderJson } from "./json.ts";
+import { renderMarkdown } from "./markdown.ts";
+import { renderText } from "./text.ts";
+
+/** Takes one derived file; its path is relative to the bundle, with `/`. */
+export type TakeFile = (file: string, text: string) => Promise<void>;
+
+/** Writes each file into a bundle, over what lies there. */
+export function writerInto(bundleDir: string): TakeFile {
+  return async (file, text) => {
+    const path = join(bundleDir, file);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  };
+}
+
+/** Gives loss.txt, loss.md, loss.csv, loss.json, and cold-start.* where there are any. */
+export async function takeTables(analysis: Analysis, take: TakeFile): Promise<void> {
+  await take("tables/loss.txt", renderText(analysis));
+  await take("tables/loss.md", renderMarkdown(analysis));
+  await take("tables/loss.csv", renderCsv(analysis));
+  await take("tables/loss.json", renderJson(analysis));
+  const { coldStarts } = analysis;
+  if (coldStarts === undefined) return;
+  await take("tables/cold-start.txt", renderColdText(coldStarts));
+  await take("tables/cold-start.md", renderColdMarkdown(coldStarts));
+  await take("tables/cold-start.json", `${JSON.stringify(coldStarts, null, 2)}\n`);
+}
