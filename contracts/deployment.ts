@@ -132,6 +132,15 @@ export const deployedClusterSchema = z.strictObject({
   pods: z.array(podSchema),
 });
 
+/** Where a unit tells of itself. */
+export const endpointSchema = z.strictObject({
+  unit: z.string(),
+  host: z.string(),
+  url: z.url(),
+  /** Path of a network namespace on that host to ask from; absent: the host's own. */
+  networkNamespace: z.string().optional(),
+});
+
 export const deploymentSchema = z.strictObject({
   schema: z.literal("ztbench/deployment/1"),
   topology: z.string(),
@@ -154,13 +163,11 @@ export const deploymentSchema = z.strictObject({
   legs: z.array(legSchema).min(1),
   units: z.array(unitSchema).min(1),
   /** Envoy admin endpoints, reachable only on the host itself. */
-  admin: z.array(z.strictObject({ unit: z.string(), host: z.string(), url: z.url() })),
+  admin: z.array(endpointSchema),
   /** Of runtime `k3s` only. */
   cluster: deployedClusterSchema.optional(),
   /** Counters of services as JSON, reachable only on the host itself. */
-  statistics: z
-    .array(z.strictObject({ unit: z.string(), host: z.string(), url: z.url() }))
-    .optional(),
+  statistics: z.array(endpointSchema).optional(),
   probes: z.array(probeSchema).min(1),
   /** What the host really granted, e.g. whether SCHED_RR holds. */
   scheduling: z.enum(["rr", "other"]),

@@ -14,11 +14,11 @@ const tokenParameters = ["tokens", "tokenBytes", "tokenLifetimeSeconds"] as cons
 const baseline: Topology = {
   name: "baseline",
   summary: "no authentication: the service believes whatever identity it is told",
-  runtimes: ["native"],
+  runtimes: ["native", "k3s"],
   nodes: [load, service],
   legs: [{ from: "load", to: "service", ...plain }],
   checks: [],
-  parameters: ["bodyBytes"],
+  parameters: ["bodyBytes", "hostNetwork"],
 };
 
 /** Not a way to authenticate: what the load driver reaches here is its own ceiling. */
@@ -35,7 +35,7 @@ const nothing: Topology = {
 const jwt: Topology = {
   name: "jwt",
   summary: "RS256 bearer tokens, verified by the service itself",
-  runtimes: ["native"],
+  runtimes: ["native", "k3s"],
   nodes: [load, issuer, service],
   legs: [{ from: "load", to: "service", ...plain }],
   checks: [{ kind: "jwt", at: "service", issuer: "issuer" }],
@@ -45,7 +45,7 @@ const jwt: Topology = {
 const gatewayTopology: Topology = {
   name: "gateway",
   summary: "an Envoy gateway verifies tokens; the service believes the headers it sets",
-  runtimes: ["native"],
+  runtimes: ["native", "k3s"],
   nodes: [load, issuer, gateway, service],
   legs: [
     { from: "load", to: "gateway", ...plain },
@@ -65,7 +65,7 @@ const mutual = { mode: "mutual", keyType: "rsa-2048" } as const;
 const mesh = (name: string, http: HttpVersion): Topology => ({
   name,
   summary: `mutual TLS between sidecars, HTTP/${http} on every leg; the caller is its certificate`,
-  runtimes: ["native"],
+  runtimes: ["native", "k3s"],
   nodes: [
     load,
     { id: "control", kind: "control", role: "gateway" },

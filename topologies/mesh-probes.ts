@@ -4,7 +4,7 @@ import { peerHeader, userHeader } from "./identity.ts";
 import { spiffeId } from "./istio.ts";
 import type { HttpVersion } from "./model.ts";
 import type { impostors } from "./trust.ts";
-import { handshakeProbe, meshAlpn } from "./wire.ts";
+import { handshakeProbe, type MeshAlpn } from "./wire.ts";
 
 export type MeshProbePlace = {
   /** Name of a host outside of the mesh, which has the certificates that are tried. */
@@ -16,9 +16,11 @@ export type MeshProbePlace = {
   readonly callerId: string;
   /** Directory of the certificates on that host. */
   readonly certificates: string;
+  /** What the sidecars offer each other. */
+  readonly alpn: MeshAlpn;
 };
 
-type Entry = Pick<Probe, "host" | "http" | "url" | "timeoutSeconds">;
+export type Entry = Pick<Probe, "host" | "networkNamespace" | "http" | "url" | "timeoutSeconds">;
 
 const timeoutSeconds = 2;
 const refused: Expectation = { outcome: "refused" };
@@ -87,6 +89,7 @@ function probesAsCaller(entry: Entry, place: MeshProbePlace): Probe[] {
 /** Without TLS, or past the sidecar that speaks it. */
 function probesPastTls(entry: Entry, place: MeshProbePlace): Probe[] {
   const url = `http://${place.server}/`;
+  const { host, http, timeoutSeconds } = entry;
   return [
     {
       id: "plaintext",
@@ -101,7 +104,10 @@ function probesPastTls(entry: Entry, place: MeshProbePlace): Probe[] {
       id: "direct-to-service",
       kind: "negative",
       shows: "the caller's own host cannot reach the service past its sidecar",
-      ...entry,
+      // Where pods are, all that the entry's namespace sends goes through its sidecar.
+      host,
+      http,
+      timeoutSeconds,
       url,
       headers: {},
       expect: refused,
@@ -152,7 +158,7 @@ function probesAsOther(place: MeshProbePlace): Probe[] {
 }
 
 function tlsOf(place: MeshProbePlace, certificate?: keyof typeof impostors): ProbeTls {
-  const { certificates, serverId, http } = place;
+  const { certificates, serverId, http, alpn } = place;
   const file = (name: string) => `${certificates}/${name}.pem`;
   return {
     caFile: file("root-cert"),
@@ -160,6 +166,6 @@ function tlsOf(place: MeshProbePlace, certificate?: keyof typeof impostors): Pro
     ...(certificate === undefined
       ? {}
       : { certFile: file(`${certificate}-cert`), keyFile: file(`${certificate}-key`) }),
-    alpn: [...meshAlpn[http].offered],
+    alpn: [...alpn[http].offered],
   };
 }

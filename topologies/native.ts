@@ -15,7 +15,7 @@ import { type Parameters, usedParameters } from "./parameters.ts";
 import type { MeshProbePlace } from "./mesh-probes.ts";
 import { renderProbes } from "./probes.ts";
 import { identityOf, identityPayload, identityRootOf, impostorDirectoryOf } from "./trust.ts";
-import { wireFactsOf, wireSourcesOf } from "./wire.ts";
+import { meshAlpn, wireFactsOf, wireSourcesOf } from "./wire.ts";
 
 /** What a topology is put on. */
 export type Place = {
@@ -154,6 +154,7 @@ function deploymentOf(
       entryHttp: first.http,
       tokenDirectory: tokenDirectoryOf(topology),
       urlOf,
+      shutOut: { outcome: "refused" },
       ...meshProbePlace(topology, testbed),
     }),
     scheduling,
@@ -176,6 +177,7 @@ function meshProbePlace(topology: Topology, testbed: Testbed): { readonly mesh?:
       serverId: identityOf(server),
       callerId: identityOf(nodeOf(topology, check.identity)),
       certificates: impostorDirectoryOf(topology),
+      alpn: meshAlpn,
     },
   };
 }

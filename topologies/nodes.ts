@@ -38,32 +38,45 @@ function goThreads(host: Host, cpuSet: keyof CpuLayout): Record<string, string> 
   return count === undefined ? {} : { GOMAXPROCS: String(count) };
 }
 
+/**
+ * The command line of a service, the same in every runtime.
+ *
+ * @param listen where it takes requests, host:port
+ * @param issuer where its issuer serves keys, host:port; for services that verify tokens
+ */
+export function serviceArguments(
+  node: TopologyNode,
+  { topology, parameters }: Pick<NodeContext, "topology" | "parameters">,
+  listen: string,
+  issuer: string | undefined,
+): string[] {
+  const verifies = checksOf(topology, "jwt", node.id).length > 0;
+  const keys = [
+    `-jwks=http://${issuer ?? ""}${jwksPath}`,
+    `-issuer=${issuerName}`,
+    `-audience=${audience}`,
+  ];
+  return [
+    `-listen=${listen}`,
+    `-auth=${verifies ? "jwt" : believedBy(node, topology)}`,
+    ...(verifies ? keys : []),
+    `-body-bytes=${parameters.bodyBytes}`,
+    `-admin=${loopback}:${adminPorts.service}`,
+  ];
+}
+
 function renderService(node: TopologyNode, context: NodeContext): NodeRendering {
-  const { topology, testbed, parameters } = context;
+  const { topology, testbed } = context;
   const endpoint = endpointOf(topology, testbed, node.id);
-  const tokenCheck = checksOf(topology, "jwt", node.id)[0];
-  const auth = tokenCheck !== undefined ? "jwt" : believedBy(node, topology);
-  const keys =
-    tokenCheck === undefined
-      ? []
-      : [
-          `-jwks=http://${listenOf(endpointOf(topology, testbed, tokenCheck.issuer))}${jwksPath}`,
-          `-issuer=${issuerName}`,
-          `-audience=${audience}`,
-        ];
+  const [check] = checksOf(topology, "jwt", node.id);
+  const issuer = check && listenOf(endpointOf(topology, testbed, check.issuer));
   const unit = unitOf(node, context, {
     kind: "service",
     program: "ztecho",
     dataPlane: true,
     cpuSet: "service",
     type: "notify",
-    arguments: [
-      `-listen=${listenOf(endpoint)}`,
-      `-auth=${auth}`,
-      ...keys,
-      `-body-bytes=${parameters.bodyBytes}`,
-      `-admin=${loopback}:${adminPorts.service}`,
-    ],
+    arguments: serviceArguments(node, context, listenOf(endpoint), issuer),
     environment: goThreads(endpoint.host, "service"),
     scheduling: context.scheduling,
     startSeconds: 20,

@@ -1,4 +1,5 @@
 /** What topologies can vary in: one table of typed parameters, and the reading of given values. */
+import type { Runtime } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
 
 type IntegerParameter = {
@@ -7,6 +8,8 @@ type IntegerParameter = {
   readonly most: number;
   /** What it sets, with its unit, for people. */
   readonly sets: string;
+  /** The only runtime in which it means something; absent: it does in all. */
+  readonly runtime?: Runtime;
 };
 
 export const parameterTable = {
@@ -25,6 +28,13 @@ export const parameterTable = {
     most: 65_535,
     sets: "connections at most from a sidecar to another",
   },
+  hostNetwork: {
+    default: 0,
+    least: 0,
+    most: 1,
+    sets: "1: load and service use the hosts' own network, not that of pods",
+    runtime: "k3s",
+  },
 } as const satisfies Record<string, IntegerParameter>;
 
 export type ParameterName = keyof typeof parameterTable;
@@ -38,19 +48,21 @@ type Accepting = { readonly name: string; readonly parameters: readonly Paramete
 /**
  * Checks given values and fills in the defaults. All problems are gathered and thrown once.
  *
- * @throws Failure `usage` for a parameter that the topology does not know, of a wrong type or
- *   out of range
+ * @throws Failure `usage` for a parameter that the topology does not know in this runtime, of a
+ *   wrong type or out of range
  */
 export function readParameters(
   topology: Accepting,
   given: Readonly<Record<string, unknown>>,
+  runtime: Runtime = "native",
 ): Parameters {
+  const accepted = acceptedBy(topology, runtime);
   const problems = Object.entries(given).flatMap(([name, value]) => {
-    const known = topology.parameters.find((candidate) => candidate === name);
+    const known = accepted.find((candidate) => candidate === name);
     if (known === undefined) {
       return [
-        `parameter ${name}: not known to topology ${topology.name}, ` +
-          `known are ${topology.parameters.join(", ")}`,
+        `parameter ${name}: not known to topology ${topology.name} in runtime ${runtime}, ` +
+          `known are ${accepted.join(", ")}`,
       ];
     }
     const { least, most } = parameterTable[known];
@@ -71,7 +83,18 @@ export function readParameters(
   return Object.fromEntries(values) as Record<ParameterName, number>;
 }
 
-/** The parameters that a topology uses, for its deployment document. */
-export function usedParameters(topology: Accepting, values: Parameters): Record<string, number> {
-  return Object.fromEntries(topology.parameters.map((name) => [name, values[name]]));
+/** The parameters that a topology uses in a runtime, for its deployment document. */
+export function usedParameters(
+  topology: Accepting,
+  values: Parameters,
+  runtime: Runtime = "native",
+): Record<string, number> {
+  return Object.fromEntries(acceptedBy(topology, runtime).map((name) => [name, values[name]]));
+}
+
+function acceptedBy({ parameters }: Accepting, runtime: Runtime): readonly ParameterName[] {
+  return parameters.filter((name) => {
+    const only = (parameterTable[name] as IntegerParameter).runtime;
+    return only === undefined || only === runtime;
+  });
 }

@@ -1,12 +1,14 @@
 /** The security boundary of a topology as requests with the answers they must get. Pure. */
 import type { Expectation, Probe } from "../contracts/deployment.ts";
-import { type MeshProbePlace, renderMeshProbes } from "./mesh-probes.ts";
+import { type Entry, type MeshProbePlace, renderMeshProbes } from "./mesh-probes.ts";
 import { claimedUser, forgedUser, publicPath, tokenUserPattern, userHeader } from "./identity.ts";
 import { checksOf, nodeOf, nodesOfKind, type HttpVersion, type Topology } from "./model.ts";
 
 export type ProbePlace = {
   /** Name of the host that sends load; probes are sent from there, too. */
   readonly host: string;
+  /** Network namespace that it is sent from; absent: the host's own. */
+  readonly networkNamespace?: string;
   /** Base of the entry, without a path. */
   readonly entryUrl: string;
   readonly entryHttp: HttpVersion;
@@ -15,6 +17,8 @@ export type ProbePlace = {
   readonly mesh?: MeshProbePlace;
   /** Base URL of a node, for going round those before it. */
   readonly urlOf: (id: string) => string;
+  /** What whoever the network keeps out gets to see. */
+  readonly shutOut: Expectation;
 };
 
 const timeoutSeconds = 2;
@@ -28,8 +32,9 @@ const answeredAs = (user: { value: string } | { matches: string }): Expectation 
 
 /** All probes of a topology; at least one is positive. */
 export function renderProbes(topology: Topology, place: ProbePlace): Probe[] {
-  const common = { host: place.host, http: place.entryHttp, timeoutSeconds };
-  const entry = { ...common, url: `${place.entryUrl}/` };
+  const { host, networkNamespace, entryHttp: http } = place;
+  const from = { host, ...(networkNamespace === undefined ? {} : { networkNamespace }) };
+  const entry: Entry = { ...from, http, timeoutSeconds, url: `${place.entryUrl}/` };
   const tokenCheck = checksOf(topology, "jwt")[0];
   if (place.mesh !== undefined && tokenCheck === undefined) {
     return renderMeshProbes(entry, place.mesh);
@@ -91,10 +96,10 @@ export function renderProbes(topology: Topology, place: ProbePlace): Probe[] {
       expect: status(401),
     });
   }
-  return [...probes, ...probesPastNetwork(topology, place)];
+  return [...probes, ...probesPastNetwork(topology, entry, place)];
 }
 
-function probeOfNothing(entry: Pick<Probe, "host" | "http" | "url" | "timeoutSeconds">): Probe {
+function probeOfNothing(entry: Entry): Probe {
   return {
     id: "answer",
     kind: "positive",
@@ -106,7 +111,7 @@ function probeOfNothing(entry: Pick<Probe, "host" | "http" | "url" | "timeoutSec
 }
 
 /** What a topology that asks for no proof does not stop. */
-function probesWithoutProof(entry: Pick<Probe, "host" | "http" | "url" | "timeoutSeconds">) {
+function probesWithoutProof(entry: Entry) {
   return [
     {
       id: "valid-identity",
@@ -142,16 +147,15 @@ function refusedTokens(byEnvoy: boolean) {
 }
 
 /** From the load host straight to each node that only others may reach. */
-function probesPastNetwork(topology: Topology, place: ProbePlace): Probe[] {
+function probesPastNetwork(topology: Topology, entry: Entry, place: ProbePlace): Probe[] {
   return checksOf(topology, "network").map((check) => ({
     id: `direct-to-${check.at}`,
     kind: "negative",
     shows: `the ${check.at} cannot be reached past the ${check.allows.join(" or ")}`,
-    host: place.host,
+    ...entry,
     url: `${place.urlOf(check.at)}/`,
     http: "1.1",
     headers: { [userHeader]: forgedUser },
-    timeoutSeconds,
-    expect: { outcome: "refused" },
+    expect: place.shutOut,
   }));
 }

@@ -2,30 +2,48 @@
 import type { WireSource } from "../contracts/deployment.ts";
 import { dataPortOf, isBesideLoad, unitNameOf } from "./endpoints.ts";
 import { serviceHost } from "./istio.ts";
-import { nodeOf, type Topology, type TopologyLeg, type TopologyNode } from "./model.ts";
+import {
+  type HttpVersion,
+  nodeOf,
+  type Topology,
+  type TopologyLeg,
+  type TopologyNode,
+} from "./model.ts";
 import { keyExchangeGroup } from "./tls.ts";
 import { identityOf } from "./trust.ts";
 
 const version = "TLSv1.3";
 const cipher = "TLS_AES_128_GCM_SHA256";
 
-/**
- * For HTTP/1.1 sidecars offer `istio` only, which no server knows, so that nothing is agreed on.
- * Istio's own proxy would offer http/1.1, too, by a filter that other Envoys do not have.
- */
-export const meshAlpn = {
+/** The protocols that a sidecar offers, most wanted first, and what a sidecar agrees to. */
+export type MeshAlpn = Readonly<
+  Record<HttpVersion, { readonly offered: readonly string[]; readonly agreed: string }>
+>;
+
+/** For HTTP/1.1 sidecars offer `istio` only, which no server knows, so nothing is agreed on. */
+export const meshAlpn: MeshAlpn = {
   "1.1": { offered: ["istio"], agreed: "none" },
   "2": { offered: ["istio", "h2"], agreed: "h2" },
-} as const;
+};
+
+/** Istio's own proxy names the version of HTTP, too, by a filter that other Envoys do not have. */
+export const istioAlpn: MeshAlpn = {
+  "1.1": { offered: ["istio-http/1.1", "istio", "http/1.1"], agreed: "http/1.1" },
+  "2": { offered: ["istio-h2", "istio", "h2"], agreed: "h2" },
+};
 
 /** The probe that shakes hands with the server's sidecar just as the client's does. */
 export const handshakeProbe = "right-certificate";
 
 /** Facts of a leg by name; none where nothing is encrypted. */
-export function wireFactsOf(topology: Topology, leg: TopologyLeg): Record<string, string> {
+export function wireFactsOf(
+  topology: Topology,
+  leg: TopologyLeg,
+  alpn = meshAlpn,
+): Record<string, string> {
   if (leg.tls.mode === "none") return {};
   return {
-    alpn: meshAlpn[leg.http].agreed,
+    alpn: alpn[leg.http].agreed,
     caller: identityOf(nodeOf(topology, leg.from)),
     cipher,
     group: keyExchangeGroup,
@@ -35,20 +53,28 @@ export function wireFactsOf(topology: Topology, leg: TopologyLeg): Record<string
   };
 }
 
-/** Who has seen a leg. */
-export function wireSourcesOf(topology: Topology, leg: TopologyLeg): WireSource[] {
+/**
+ * Who has seen a leg.
+ *
+ * @param nameOf what the unit of a node is called in the runtime
+ */
+export function wireSourcesOf(
+  topology: Topology,
+  leg: TopologyLeg,
+  nameOf: (node: TopologyNode) => string = unitNameOf,
+): WireSource[] {
   const [from, to] = [nodeOf(topology, leg.from), nodeOf(topology, leg.to)];
   const cluster = clusterOf(topology, from);
   const manager = managerOf(topology, to);
   return [
     ...(cluster === undefined
       ? []
-      : [{ at: "from", unit: unitNameOf(from), prefix: `cluster.${cluster}` } as const]),
+      : [{ at: "from", unit: nameOf(from), prefix: `cluster.${cluster}` } as const]),
     ...(manager === undefined
       ? []
-      : [{ at: "to", unit: unitNameOf(to), prefix: `http.${manager}` } as const]),
+      : [{ at: "to", unit: nameOf(to), prefix: `http.${manager}` } as const]),
     ...(to.kind === "service" && to.answers !== "nothing"
-      ? [{ at: "service", unit: unitNameOf(to) } as const]
+      ? [{ at: "service", unit: nameOf(to) } as const]
       : []),
     ...(leg.tls.mode === "none" ? [] : [{ at: "probe", id: handshakeProbe } as const]),
   ];

@@ -45,13 +45,26 @@ test("parameters that are not given have their defaults", () => {
     tokenBytes: 680,
     tokenLifetimeSeconds: 86_400,
     meshConnections: 32,
+    hostNetwork: 0,
   });
 });
 
 test("an unknown parameter is refused, naming the known ones", () => {
   assert.throws(() => readParameters(topologyNamed("baseline"), { tokens: 5 }), {
     name: "Failure",
-    message: "parameter tokens: not known to topology baseline, known are bodyBytes",
+    message:
+      "parameter tokens: not known to topology baseline in runtime native, known are bodyBytes",
+  });
+});
+
+test("the network of pods can be left out only where there are pods", () => {
+  const given = { hostNetwork: 1 };
+  const baseline = topologyNamed("baseline");
+  assert.equal(readParameters(baseline, given, "k3s").hostNetwork, 1);
+  assert.throws(() => readParameters(baseline, given), {
+    message:
+      "parameter hostNetwork: not known to topology baseline in runtime native, " +
+      "known are bodyBytes",
   });
 });
 
