@@ -79,8 +79,41 @@ export const clusterSchema = z.strictObject({
   serviceNetwork: z.cidrv4(),
   /** Port of the API server on the data address of the gateway host: the second declared door. */
   apiPort: port.default(6443),
+  /** Where this machine reaches the API server, unless by that data address. */
+  apiAddress: ipv4.optional(),
+  /** Greatest packet of the data network, bytes; pods get the same. Needed by k3s. */
+  mtu: z.int().min(1280).max(9216).optional(),
+  /** Path of the artifacts document, relative to this one. Needed by k3s, and only there. */
+  artifacts: z
+    .string()
+    .regex(/^\P{Cc}+$/u, "must be a path without control characters")
+    .optional(),
+  /** Which mesh is installed with the cluster. */
+  mesh: z.enum(["istio", "none"]).default("istio"),
 });
 export type ClusterSettings = z.infer<typeof clusterSchema>;
+
+/** Parameters of the kernel command line that need a reboot: none, or those for publication. */
+export const bootProfiles = ["none", "publish"] as const;
+
+/**
+ * What bare-metal hosts must be like; the preflight refuses others. What is not stated is what the
+ * articles had, so that anything else has to be said.
+ */
+export const hardwareSchema = z.strictObject({
+  /** Speed of the link of the data NIC, in units of 10^6 bit/s. */
+  linkSpeedMbps: z.int().min(10).default(25_000),
+  /** Of the data NIC on every host and of all between them, bytes of an IP packet. */
+  mtu: z.int().min(576).max(9216).default(1500),
+  /** Least transfer rate of the NIC's PCIe link, GT/s: 8 is generation 3. */
+  pcieGts: z.number().min(2.5).max(128).default(8),
+  /** Least number of lanes of the NIC's PCIe link. */
+  pcieLanes: z.int().min(1).max(32).default(8),
+  /** `off`: second threads of cores go offline; `on`: they are there and stay idle. */
+  smt: z.enum(["off", "on"]).default("off"),
+  bootProfile: z.enum(bootProfiles).default("none"),
+});
+export type Hardware = z.infer<typeof hardwareSchema>;
 
 export const testbedSchema = z
   .strictObject({
@@ -99,6 +132,8 @@ export const testbedSchema = z
     scheduling: z.enum(["rr", "other"]),
     tuningProfile: z.enum(["repro", "stock"]).default("repro"),
     clusterKind: z.enum(clusterKinds).default("none"),
+    /** For `metal`; a lab has no hardware of its own. */
+    hardware: hardwareSchema.optional(),
     /** There if, and only if, there is a cluster. */
     cluster: clusterSchema.optional(),
   })
@@ -131,6 +166,13 @@ export const testbedSchema = z
       const message = `must be ${wanted} with clusterKind ${testbed.clusterKind}`;
       context.addIssue({ code: "custom", path: ["cluster"], message });
     }
+    for (const [key, message] of clusterProblems(testbed)) {
+      context.addIssue({ code: "custom", path: ["cluster", key], message });
+    }
+    if (testbed.class === "lab" && testbed.hardware !== undefined) {
+      const message = "must be absent with class lab, which has no hardware of its own";
+      context.addIssue({ code: "custom", path: ["hardware"], message });
+    }
     for (const role of roles) {
       if (!testbed.hosts.some((host) => host.role === role)) {
         complain([], `a host with role ${role} is missing`);
@@ -138,6 +180,41 @@ export const testbedSchema = z
     }
   });
 export type Testbed = z.infer<typeof testbedSchema>;
+
+type Clustered = Readonly<{
+  clusterKind: ClusterKind;
+  cluster?: ClusterSettings | undefined;
+  dataNetwork: string;
+}>;
+
+function clusterProblems(testbed: Clustered): (readonly [keyof ClusterSettings, string])[] {
+  const { cluster, clusterKind, dataNetwork } = testbed;
+  if (cluster === undefined || clusterKind === "none") return [];
+  const isK3s = clusterKind === "k3s";
+  const presence = (["mtu", "artifacts"] as const).flatMap((key) => {
+    const isThere = cluster[key] !== undefined;
+    if (isK3s && !isThere) return [[key, "is needed with clusterKind k3s"] as const];
+    const isTooMuch = key === "artifacts" && isThere && !isK3s;
+    return isTooMuch ? [[key, "has a meaning with clusterKind k3s only"] as const] : [];
+  });
+  const { podNetwork, serviceNetwork } = cluster;
+  const overlaps = (
+    [
+      ["podNetwork", podNetwork, "dataNetwork", dataNetwork],
+      ["serviceNetwork", serviceNetwork, "dataNetwork", dataNetwork],
+      ["serviceNetwork", serviceNetwork, "podNetwork", podNetwork],
+    ] as const
+  ).flatMap(([key, network, other, taken]) =>
+    doOverlap(network, taken) ? [[key, `must not overlap ${other} ${taken}`] as const] : [],
+  );
+  return [...presence, ...overlaps];
+}
+
+function doOverlap(a: string, b: string): boolean {
+  const [baseOfA = ""] = a.split("/");
+  const [baseOfB = ""] = b.split("/");
+  return isInNetwork(baseOfA, b) || isInNetwork(baseOfB, a);
+}
 
 function isInNetwork(address: string, network: string): boolean {
   const [base = "", bits = ""] = network.split("/");
