@@ -1,5 +1,6 @@
 /** The plan document: what a campaign measures, hashed before the first request. */
 import { z } from "zod";
+import { capacitySchema } from "./capacity.ts";
 import { runtimeSchema } from "./deployment.ts";
 
 const label = z
@@ -152,6 +153,8 @@ export const planSchema = z
       .max(treatmentsMax, `must be ${treatmentsMax} treatments at most`),
     load: loadSchema,
     coldStart: coldStartSchema.optional(),
+    /** Searches after all blocks; without them throughput losses are not measured. */
+    capacity: capacitySchema.optional(),
     /** Smallest ratio that matters, e.g. 0.05; used for "equivalent". */
     equivalenceMargin: z.number().gt(0).lt(1),
   })
