@@ -9,8 +9,8 @@ import { callEngine, engineFailure, listStacks, requireEngine } from "./pulumi.t
 import { readArguments, type Verb } from "./verb.ts";
 import { openWorkspace, readTestbed, type Workspace } from "./workspace.ts";
 
-/** Every stack of a testbed: the hosts, and one per topology. */
-export const stackNames: readonly string[] = ["hosts", ...Object.keys(catalogue)];
+/** Every stack of a testbed: the hosts, what runs pods on them, and one per topology. */
+export const stackNames: readonly string[] = ["hosts", "cluster", ...Object.keys(catalogue)];
 
 /**
  * Prepares a testbed in this checkout; what is there already stays as it is.

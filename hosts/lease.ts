@@ -47,8 +47,12 @@ function prelude(host: Host): string[] {
   return [`host=${quote(host.name)}`, shellPart("lease")];
 }
 
-/** Leases are lines of a file, so nothing in them may break a line. */
-function leaseWord(subject: string, text: string): string {
+/**
+ * A quoted word of a lease. Leases are lines of a file, so nothing in them may break a line.
+ *
+ * @throws Failure `testbed`
+ */
+export function leaseWord(subject: string, text: string): string {
   if (/^[\x21-\x7e][\x20-\x7e]{0,199}$/.test(text)) return quote(text);
   throw new Failure(
     "testbed",

@@ -12,7 +12,7 @@ import { quote, renderTable, shellPart } from "./shell.ts";
 /**
  * Checks user, service manager, NIC, address and CPUs, then packages. `remove` takes away the
  * packages that `create` installed, restores knobs that an interrupted run left, and refuses while
- * a lease is held.
+ * a lease is held or a cluster is there.
  *
  * @param packages Debian packages that must be there
  */
@@ -37,7 +37,9 @@ export function renderReadiness(
       "packages_create",
       `require_address ${quote(host.nic)} ${quote(host.dataAddress)}`,
     ].join("\n"),
-    remove: ["refuse_while_leased", "packages_remove", "sweep"].join("\n"),
+    remove: ["refuse_while_leased", "refuse_while_clustered", "packages_remove", "sweep"].join(
+      "\n",
+    ),
   };
 }
 
@@ -47,13 +49,13 @@ function packageName(name: string): string {
 }
 
 /**
- * Refuses to let go of a host while a topology or a campaign holds it. As a resource that depends
+ * Refuses to let go of a host while a topology, a campaign or a cluster holds it. As a resource that depends
  * on all others it is removed first, so that nothing is undone before it has agreed.
  */
 export function renderGuard(host: Host): HostScript {
   return {
     prelude: [`host=${quote(host.name)}`, shellPart("lease")].join("\n"),
     create: ":",
-    remove: "refuse_while_leased",
+    remove: "refuse_while_leased\nrefuse_while_clustered",
   };
 }

@@ -139,6 +139,24 @@ export function hostCopy(
   );
 }
 
+/** Copies one file to a host by SFTP, into a directory that may not be there yet. */
+export function hostCopyFile(
+  name: string,
+  args: HostCopyArgs,
+  options: pulumi.CustomResourceOptions = {},
+): remote.CopyToRemote {
+  return new remote.CopyToRemote(
+    name,
+    {
+      connection: connectionTo(args.host),
+      source: new pulumi.asset.FileAsset(args.source),
+      remotePath: args.target,
+      triggers: [...commonTriggers(args), args.host.managementAddress, args.target],
+    },
+    options,
+  );
+}
+
 /** The digest of a script, for the `after` of commands that build on what it has done. */
 export function scriptDigest(script: HostScript): string {
   return digestOf(renderHostScript(script));

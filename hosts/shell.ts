@@ -6,7 +6,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export type ShellPart =
-  "facts" | "knobs" | "lease" | "packages" | "payload" | "programs" | "readiness" | "tuning";
+  | "cluster-files"
+  | "cluster-node"
+  | "cluster-server"
+  | "facts"
+  | "knobs"
+  | "lease"
+  | "packages"
+  | "payload"
+  | "programs"
+  | "readiness"
+  | "tuning";
 
 /** The bash functions of one file, without calling any. */
 export function shellPart(part: ShellPart): string {

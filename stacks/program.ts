@@ -1,11 +1,15 @@
 /** Finds the program of the current stack and turns failures into messages for the user. */
 import * as pulumi from "@pulumi/pulumi";
 import { Failure } from "../contracts/failure.ts";
+import { clusterStack } from "./cluster.ts";
 import { hostsStack } from "./hosts.ts";
 import { topologyStack } from "./topology.ts";
 
-/** The stack that prepares the hosts; every other stack is a topology. */
-const hostsStackName = "hosts";
+/** Stacks that are no topology: what prepares the hosts, and what puts a cluster on them. */
+const foundations: Readonly<Record<string, () => Promise<Record<string, unknown>>>> = {
+  hosts: hostsStack,
+  cluster: clusterStack,
+};
 
 /**
  * Runs the program of the current stack.
@@ -16,7 +20,7 @@ const hostsStackName = "hosts";
 export async function program(): Promise<Record<string, unknown>> {
   try {
     const stack = pulumi.getStack();
-    return stack === hostsStackName ? await hostsStack() : await topologyStack(stack);
+    return await (foundations[stack]?.() ?? topologyStack(stack));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const hint = error.hint === undefined ? "" : `\n  next: ${error.hint}`;

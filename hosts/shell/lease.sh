@@ -82,3 +82,18 @@ refuse_while_leased() {
   [ ! -e "$lease_directory/topology" ] || refuse_topology || return 1
   [ ! -e "$lease_directory/campaign" ] || refuse_campaign || return 1
 }
+
+refuse_cluster() {
+  refuse "cluster: there is one, $host is held by $(describe_lease cluster)" \
+    "pulumi destroy -s $(lease_field cluster stack)"
+}
+
+# The mark that a host has a cluster. Topologies may come and go while it is there.
+cluster_lease_take() { # owner stack
+  refuse_while_leased || return 1
+  lease_make cluster "$1" "$2" - || [ "$(lease_field cluster owner)" = "$1" ] || refuse_cluster
+}
+
+refuse_while_clustered() {
+  [ ! -e "$lease_directory/cluster" ] || refuse_cluster || return 1
+}

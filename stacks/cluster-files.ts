@@ -1,0 +1,53 @@
+/** Finds the files that a cluster needs on this machine, and takes their digests. */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import * as pulumi from "@pulumi/pulumi";
+import { Failure } from "../contracts/failure.ts";
+import type { ClusterFile } from "../hosts/cluster/cluster.ts";
+import { toolPaths } from "../tools/paths.ts";
+
+const root = path.resolve(import.meta.dirname, "..");
+
+/**
+ * The named files, from the directories of the installer, or from those that the configuration
+ * names, separated by colons. Names that end in `.tar` are image archives; all others are programs.
+ *
+ * @throws Failure `testbed` naming every file that is missing
+ */
+export function readClusterFiles(names: readonly string[]): ReadonlyMap<string, ClusterFile> {
+  const directories = clusterDirectories();
+  const found = names.map((name) => [name, findIn(directories, name)] as const);
+  const missing = found.filter(([, source]) => source === undefined).map(([name]) => name);
+  if (missing.length > 0) {
+    throw new Failure(
+      "testbed",
+      `cluster files: ${missing.join(", ")} missing, expected in ${directories.join(" or ")}`,
+      { hint: "node --import tsx tools/install.ts --with-cluster" },
+    );
+  }
+  const files = found.flatMap(([name, source]) => (source === undefined ? [] : [{ name, source }]));
+  return new Map(
+    files.map(({ name, source }) => [
+      name,
+      { name, source, digest: digestOf(source), executable: !name.endsWith(".tar") },
+    ]),
+  );
+}
+
+function clusterDirectories(): string[] {
+  const named = new pulumi.Config("ztbench").get("clusterFiles");
+  if (named !== undefined) return named.split(":").map((name) => path.resolve(root, name));
+  const { clusterBin, images } = toolPaths(root);
+  return [clusterBin, images];
+}
+
+function findIn(directories: readonly string[], name: string): string | undefined {
+  return directories
+    .map((directory) => path.join(directory, name))
+    .find((file) => existsSync(file));
+}
+
+function digestOf(file: string): string {
+  return createHash("sha256").update(readFileSync(file)).digest("hex");
+}

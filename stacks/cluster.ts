@@ -1,0 +1,61 @@
+/** The cluster stack: puts a cluster on prepared hosts, whatever its kind, and takes it off. */
+import * as pulumi from "@pulumi/pulumi";
+import { Failure } from "../contracts/failure.ts";
+import type { ClusterKind, ClusterSettings, Testbed } from "../contracts/testbed.ts";
+import type { ClusterInstaller } from "../hosts/cluster/cluster.ts";
+import { kubernetesInstaller } from "../hosts/cluster/kubernetes/installer.ts";
+import { readClusterFiles } from "./cluster-files.ts";
+import { Cluster } from "./cluster-component.ts";
+import { requireReachable } from "./reachable.ts";
+import { deployedTestbed } from "./testbed.ts";
+
+/** One installer for each kind of cluster. */
+const installers: Readonly<Partial<Record<ClusterKind, ClusterInstaller>>> = {
+  kubernetes: kubernetesInstaller,
+};
+
+/**
+ * Installs the cluster that the testbed document asks for on the hosts that the hosts stack has
+ * prepared.
+ *
+ * @returns outputs of the component: secret `kubeconfig`, `clusterIdentifier`, `apiServer`,
+ *   `versions` and `nodes`
+ * @throws Failure `testbed` if the testbed has no cluster or its hosts are not up, `usage` for a
+ *   kind that has no installer
+ */
+export async function clusterStack(): Promise<Record<string, unknown>> {
+  const { testbed } = await deployedTestbed();
+  const settings = settingsOf(testbed);
+  const installer = installerOf(testbed.clusterKind);
+  const owner = ownerOf(new pulumi.Config("ztbench"));
+  const files = readClusterFiles(installer.files);
+  await requireReachable(testbed.hosts);
+  const installation = installer.install({ testbed, settings, files });
+  const cluster = new Cluster("cluster", { testbed, settings, owner, installation });
+  return { ...cluster.outputs };
+}
+
+function settingsOf(testbed: Testbed): ClusterSettings {
+  if (testbed.cluster !== undefined) return testbed.cluster;
+  throw new Failure(
+    "testbed",
+    `cluster: testbed ${testbed.name} has none, clusterKind ${testbed.clusterKind}, ` +
+      "kubernetes or k3s expected",
+    { hint: "./ztbench lab up --kubernetes, or set clusterKind in the testbed document" },
+  );
+}
+
+function installerOf(kind: ClusterKind): ClusterInstaller {
+  const found = installers[kind];
+  if (found !== undefined) return found;
+  const known = Object.keys(installers).join(", ");
+  throw new Failure("usage", `cluster: no installer, clusterKind ${kind}, allowed are ${known}`);
+}
+
+function ownerOf(config: pulumi.Config): string {
+  const owner = config.get("owner");
+  if (owner !== undefined) return owner;
+  throw new Failure("usage", "config ztbench:owner: not set, the name of who takes the hosts", {
+    hint: "./ztbench init TESTBED, or pulumi config set ztbench:owner NAME -s cluster",
+  });
+}
