@@ -4,7 +4,8 @@ import { exitCodes, Failure } from "../contracts/failure.ts";
 import { labStatus } from "../hosts/lab/lab.ts";
 import { missingPackages } from "../tools/debian.ts";
 import { type InstalledProgram, readToolsManifest } from "../tools/manifest.ts";
-import { articleVersion, type VersionSet } from "../tools/versions.ts";
+import type { VersionSet } from "../tools/version-entry.ts";
+import { articleVersion } from "../tools/versions.ts";
 import { readArguments, type Verb } from "./verb.ts";
 import { currentWorkspace, root } from "./workspace.ts";
 

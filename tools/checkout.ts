@@ -35,8 +35,9 @@ export async function placePrograms(
     }
   }
   const wanted = new Set(placements.flatMap((p) => p.program.files));
-  for (const directory of [paths.bin, paths.hostBin]) {
-    for (const name of await readdir(directory)) {
+  const directories = ["bin", "host-bin", "cluster-bin", "image-bin", "images"];
+  for (const directory of directories.map((name) => path.join(paths.tools, name))) {
+    for (const name of await readdir(directory).catch(() => [])) {
       const file = path.join(directory, name);
       if (!wanted.has(path.relative(paths.tools, file))) await rm(file, { force: true });
     }

@@ -15,7 +15,10 @@ Installs every program of the testbed into .ztbench/tools, from a cache outside 
   --list            only show what there is and what is missing
   --json            print the manifest (with --list: the listing) as JSON
   --without-lab     leave out the Debian packages of the lab
-  --with-tests      also install the Debian packages that only tests need
+  --with-tests      also install what only tests need: an API server with Pulumi's provider for
+                    it (about 20 min on 2 idle cores, once), Debian packages
+  --with-cluster    also install what the lab's Kubernetes needs: its programs (about 20 min,
+                    once; most are those of the tests) and images
   --retry-upstream  try again to fetch upstream's command provider
   --help            show this
 `;
@@ -31,6 +34,7 @@ function readOptions(args: readonly string[]): Options | "help" {
         json: flag,
         "without-lab": flag,
         "with-tests": flag,
+        "with-cluster": flag,
         "retry-upstream": flag,
       },
     });
@@ -40,6 +44,7 @@ function readOptions(args: readonly string[]): Options | "help" {
       json: values.json,
       withoutLab: values["without-lab"],
       withTests: values["with-tests"],
+      withCluster: values["with-cluster"],
       retryUpstream: values["retry-upstream"],
     };
   } catch (cause) {

@@ -7,12 +7,14 @@ import { forgetRefusal, upstreamPlugin } from "./command-plugin.ts";
 import { installPackages, missingPackages } from "./debian.ts";
 import type { PackagePurpose } from "./debian-packages.ts";
 import { istioRecipes } from "./istio.ts";
+import { kubernetesRecipes } from "./kubernetes.ts";
 import { renderListing } from "./listing.ts";
-import type { ToolsManifest } from "./manifest.ts";
+import { readToolsManifest, type ToolsManifest } from "./manifest.ts";
 import { toolPaths } from "./paths.ts";
 import {
   commandPluginFile,
   envoyRecipe,
+  type ProgramGroup,
   pulumiRecipes,
   type Recipe,
   serviceRecipes,
@@ -28,6 +30,7 @@ export type Options = {
   readonly json: boolean;
   readonly withoutLab: boolean;
   readonly withTests: boolean;
+  readonly withCluster: boolean;
   readonly retryUpstream: boolean;
 };
 
@@ -56,7 +59,7 @@ export async function install(installer: Installer, options: Options): Promise<T
   const paths = toolPaths(root);
   await Promise.all([paths.bin, paths.hostBin].map((d) => mkdir(d, { recursive: true })));
   // Compiling keeps the processors busy and fetching the network, so both go on at once.
-  const lanes = await Promise.allSettled([compile(installer), fetch(installer, options)]);
+  const lanes = await Promise.allSettled([compile(installer, options), fetch(installer, options)]);
   const failures = lanes.flatMap((lane): unknown[] =>
     lane.status === "rejected" ? [lane.reason] : [],
   );
@@ -73,15 +76,16 @@ async function fetch(installer: Installer, options: Options): Promise<readonly P
   return [await obtained(installer, envoyRecipe(installer.platform))];
 }
 
-async function compile(installer: Installer): Promise<readonly Placement[]> {
+async function compile(installer: Installer, options: Options): Promise<readonly Placement[]> {
   const { root } = installer;
   const go = await findGo();
   const recipes = [
     await vegetaRecipe(root, go),
     ...(await serviceRecipes(root, go)),
     ...(await pulumiRecipes(root, go)),
-    // Last, since it takes longest: whatever fails before is then known early.
-    ...(await istioRecipes(root, go)),
+    // Last, since they take longest: whatever fails before is then known early.
+    ...(await chosen(installer, options, await istioRecipes(root, go))),
+    ...(await chosen(installer, options, await kubernetesRecipes(root, go))),
   ];
   const placements: Placement[] = [];
   for (const recipe of recipes) placements.push(await obtained(installer, recipe));
@@ -89,6 +93,34 @@ async function compile(installer: Installer): Promise<readonly Placement[]> {
   if (cli === undefined) throw new Failure("bug", "pulumi: no recipe");
   placements.push(await placedCommandPlugin(installer, cli.source, await standInRecipe(root, go)));
   return placements;
+}
+
+/**
+ * Recipes that the options ask for. What an earlier run with more options put into the checkout
+ * stays as long as it is current, so that a run without them takes nothing away.
+ */
+async function chosen(
+  { root, cache, progress }: Installer,
+  options: Options,
+  recipes: readonly Recipe[],
+): Promise<readonly Recipe[]> {
+  const asked = new Set<ProgramGroup>([
+    ...(options.withTests ? (["tests"] as const) : []),
+    ...(options.withCluster ? (["cluster"] as const) : []),
+  ]);
+  const before = await readToolsManifest(root).catch(() => undefined);
+  const names = new Set(before?.programs.map(({ name }) => name));
+  const wanted: Recipe[] = [];
+  for (const recipe of recipes) {
+    const { groups, name, key } = recipe;
+    const isAsked = groups === undefined || groups.some((group) => asked.has(group));
+    if (isAsked) wanted.push(recipe);
+    else if (names.has(name)) {
+      if ((await lookUp(cache, key)) !== undefined) wanted.push(recipe);
+      else progress(`${name} has changed and is left out: --with-${groups[0] ?? ""} makes it`);
+    }
+  }
+  return wanted;
 }
 
 async function placedCommandPlugin(
@@ -162,6 +194,7 @@ export async function list(installer: Installer, options: Options): Promise<stri
     envoyRecipe(platform),
     ...(await istioRecipes(root, go)),
     ...(await serviceRecipes(root, go)),
+    ...(await kubernetesRecipes(root, go)),
   ];
   const rows = await Promise.all(
     recipes.map(async ({ name, version, author, provenance, key }) => {

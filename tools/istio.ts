@@ -9,17 +9,18 @@ import { $ } from "zx";
 import { Failure } from "../contracts/failure.ts";
 import { cacheKey, type Maker, sha256OfFile } from "./cache.ts";
 import { goProgram } from "./go-program.ts";
-import { forHosts, identity, type Recipe } from "./programs.ts";
+import { forHosts, forImages, identity, type Recipe } from "./programs.ts";
 import { goEnvironment, type GoToolchain } from "./toolchain.ts";
 import { versions } from "./versions.ts";
 
 const agent = "pilot-agent";
 const controlPlane = "ztistiod";
+const podControlPlane = "pilot-discovery";
 const template = "envoy_bootstrap.json";
 const templateInModule = `tools/packaging/common/${template}`;
 const downloadTimeout = "600s";
 
-/** Everything of the mesh that goes to the hosts. */
+/** The mesh: what goes to the hosts, and the control plane that runs in a pod. */
 export async function istioRecipes(root: string, go: GoToolchain): Promise<readonly Recipe[]> {
   const { version, origin } = versions.istio;
   const source = `${origin.module} v${version}`;
@@ -54,6 +55,19 @@ export async function istioRecipes(root: string, go: GoToolchain): Promise<reado
       files: [forHosts(template)],
       task: `copying ${template}`,
       ...(await templateFile(root, go)),
+    },
+    {
+      ...identity({ name: podControlPlane, version }, "upstream"),
+      provenance: `${source}, built here with ${go.version}`,
+      files: [forImages(podControlPlane)],
+      groups: ["cluster"],
+      task: `building ${podControlPlane} (about 1 min)`,
+      ...(await goProgram(root, go, {
+        directory: origin.directory,
+        package: `${origin.module}/pilot/cmd/${podControlPlane}`,
+        stamps: versionStamps(version),
+        from: "lock files",
+      })),
     },
   ];
 }

@@ -8,13 +8,18 @@ import { versions } from "./versions.ts";
 export type ToolPaths = {
   /** Everything the installer makes in this checkout. */
   readonly tools: string;
-  /** For PATH: pulumi, pulumi-language-nodejs, vegeta, envoy. */
+  /** For PATH: pulumi, pulumi-language-nodejs, vegeta, envoy, kubectl where it is installed. */
   readonly bin: string;
   /** What is copied to hosts: vegeta, envoy, the mesh and the programs of service/. */
   readonly hostBin: string;
+  /** Kubernetes: what an API server needs, and with `--with-cluster` what its nodes need. */
+  readonly clusterBin: string;
+  /** Images as files, and `index.json`, which names them; only with `--with-cluster`. */
+  readonly images: string;
   /** PULUMI_HOME: the plugins, and what Pulumi writes beside them. */
   readonly pulumiHome: string;
   readonly commandPlugin: string;
+  readonly kubernetesPlugin: string;
   /** Name, version, digest and provenance of every program. */
   readonly manifest: string;
   readonly pulumi: string;
@@ -27,13 +32,17 @@ export function toolPaths(root: string): ToolPaths {
   const tools = path.join(root, ".ztbench", "tools");
   const bin = path.join(tools, "bin");
   const pulumiHome = path.join(tools, "pulumi-home");
-  const { name, version } = versions["pulumi-resource-command"];
+  const plugin = ({ name, version }: { readonly name: string; readonly version: string }) =>
+    path.join(pulumiHome, "plugins", `${name.replace("pulumi-", "")}-v${version}`, name);
   return {
     tools,
     bin,
     hostBin: path.join(tools, "host-bin"),
+    clusterBin: path.join(tools, "cluster-bin"),
+    images: path.join(tools, "images"),
     pulumiHome,
-    commandPlugin: path.join(pulumiHome, "plugins", `resource-command-v${version}`, name),
+    commandPlugin: plugin(versions["pulumi-resource-command"]),
+    kubernetesPlugin: plugin(versions["pulumi-resource-kubernetes"]),
     manifest: path.join(tools, "manifest.json"),
     pulumi: path.join(bin, "pulumi"),
     vegeta: path.join(bin, "vegeta"),

