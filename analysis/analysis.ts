@@ -1,6 +1,7 @@
 /** All that is computed from a bundle; the renderers show it, nothing else may. */
 import type { ColdStarts } from "./cold-start.ts";
-import type { Comparison, JudgedRun } from "./comparison.ts";
+import type { Comparison } from "./comparison.ts";
+import type { JudgedRun } from "./judged-run.ts";
 import type { TreatmentCurves } from "./curve.ts";
 import type { Stamp } from "./stamp.ts";
 

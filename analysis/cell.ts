@@ -2,7 +2,8 @@
  * A cell is a number with its unit, or the reason why there is none; nothing else may be printed.
  */
 
-export type Unit = "ns" | "us" | "ratio" | "cores" | "bytes" | "count" | "share";
+export type Unit =
+  "ns" | "us" | "ratio" | "cores" | "bytes" | "count" | "share" | "log" | "per second";
 
 export type Interval = {
   readonly low: number;

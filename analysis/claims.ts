@@ -5,7 +5,8 @@
 import type { Claim, Claims, Quantity } from "../contracts/claims.ts";
 import type { Analysis } from "./analysis.ts";
 import { type Cell, none, notMeasured, numberOf } from "./cell.ts";
-import type { MetricId, Treatment } from "./comparison.ts";
+import type { MetricId } from "./judged-run.ts";
+import type { Treatment } from "./comparison.ts";
 
 /** Published latencies are service times as this driver reports them. */
 const comparedDriver = "vegeta";

@@ -1,6 +1,7 @@
 /** The comparison as CSV, one number a row, for spreadsheets and scripts. */
 import type { Cell } from "./cell.ts";
-import { lossMetricIds, metricIds } from "./comparison.ts";
+import { lossMetricIds } from "./blocks.ts";
+import { metricIds } from "./judged-run.ts";
 import type { DifferenceEstimate, RatioEstimate } from "./loss.ts";
 import type { Analysis } from "./analysis.ts";
 

@@ -45,6 +45,7 @@ export function formatNumber(number: number, unit: Unit): string {
     case "us":
       return number.toFixed(number < 100 ? 1 : 0);
     case "ratio":
+    case "log":
       return number.toFixed(3);
     case "count":
       return String(number);
@@ -97,7 +98,8 @@ export function formatRatio(estimate: RatioEstimate, notes: Footnotes): string {
 /** Verdict, with its reason if it is not from an interval. */
 export function formatVerdict(estimate: RatioEstimate): string {
   if (estimate.kind === "none") return "-";
-  return estimate.kind === "point" ? `inconclusive (${estimate.reason})` : estimate.verdict;
+  if (estimate.kind === "point") return `inconclusive (${estimate.reason})`;
+  return estimate.heldBack === undefined ? estimate.verdict : `${estimate.verdict} (Holm)`;
 }
 
 /** Difference with its interval, divided by `scale`, `+68 [+60, +77]`. */

@@ -2,12 +2,17 @@
  * What a treatment costs against the baseline: paired within blocks, on logarithms of ratios, so
  * that what a block does to all its runs cancels.
  */
+import { bootstrapMean, bootstrapMin } from "./bootstrap.ts";
 import {
+  confidence,
   geometricMean,
+  holm,
   mean,
   meanInterval,
   type MeanInterval,
   minimumDetectable,
+  pAbove,
+  pBelow,
 } from "./statistics.ts";
 
 export type Verdict = "loss" | "gain" | "equivalent" | "inconclusive";
@@ -32,6 +37,12 @@ export type RatioEstimate =
       /** Smallest ratio above 1 that so many pairs would show, at 80 %. */
       readonly detectableRatio: number;
       readonly verdict: Verdict;
+      /** Two-sided, so that below 0.05 the interval lies beyond, or within, the margin. */
+      readonly p: PValues;
+      /** BCa interval of the ratio, from 20 pairs on. */
+      readonly bootstrap?: { readonly low: number; readonly high: number };
+      /** Its own interval gave this verdict, but it does not hold among all that were tried. */
+      readonly heldBack?: Verdict;
     }
   | {
       readonly kind: "point";
@@ -41,6 +52,13 @@ export type RatioEstimate =
       readonly reason: "one block";
     }
   | { readonly kind: "none"; readonly reason: string };
+
+export type PValues = {
+  /** Of a ratio within the margin, against one beyond it. */
+  readonly different: number;
+  /** Of a ratio beyond the margin, against one within it (two one-sided tests). */
+  readonly equivalent: number;
+};
 
 export type DifferenceEstimate =
   | ({ readonly kind: "estimate" } & Omit<MeanInterval, "n"> & { readonly pairs: number })
@@ -111,5 +129,40 @@ function estimateLogRatios(logRatios: readonly number[], margin: number): RatioE
     sdLog: interval.sd,
     detectableRatio: Math.exp(minimumDetectable(interval.sd, interval.n)),
     verdict: judgeRatio(low, high, margin),
+    p: pValuesOf(interval, margin),
+    ...(interval.n >= bootstrapMin && { bootstrap: bootstrapRatio(logRatios) }),
   };
+}
+
+function pValuesOf(interval: MeanInterval, margin: number): PValues {
+  const edge = Math.log(1 + margin);
+  const different = 2 * Math.min(pAbove(interval, edge), pBelow(interval, -edge));
+  const equivalent = 2 * Math.max(pBelow(interval, edge), pAbove(interval, -edge));
+  return { different: Math.min(1, different), equivalent: Math.min(1, equivalent) };
+}
+
+function bootstrapRatio(logRatios: readonly number[]): { low: number; high: number } {
+  const { low, high } = bootstrapMean(logRatios);
+  return { low: Math.exp(low), high: Math.exp(high) };
+}
+
+/**
+ * Several treatments are as many chances to find something that is not there: a verdict stands
+ * only if its p value does after Holm's correction over all estimates of the family. Intervals
+ * stay those of each estimate by itself.
+ */
+export function holdFamily(family: readonly RatioEstimate[]): readonly RatioEstimate[] {
+  const estimates = family.filter((estimate) => estimate.kind === "estimate");
+  const different = holm(estimates.map(({ p }) => p.different));
+  const equivalent = holm(estimates.map(({ p }) => p.equivalent));
+  return family.map((estimate) => {
+    if (estimate.kind !== "estimate") return estimate;
+    const index = estimates.indexOf(estimate);
+    const p = { different: different[index] ?? 1, equivalent: equivalent[index] ?? 1 };
+    const { verdict } = estimate;
+    if (verdict === "inconclusive") return { ...estimate, p };
+    const own = verdict === "equivalent" ? p.equivalent : p.different;
+    if (own <= 1 - confidence) return { ...estimate, p };
+    return { ...estimate, p, verdict: "inconclusive", heldBack: verdict };
+  });
 }

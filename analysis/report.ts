@@ -14,7 +14,8 @@ import {
 } from "./bundle.ts";
 import type { Analysis } from "./analysis.ts";
 import { describeStart, summariseStarts } from "./cold-start.ts";
-import { compare, type JudgedRun } from "./comparison.ts";
+import { compare } from "./comparison.ts";
+import { type JudgedRun } from "./judged-run.ts";
 import { connectionsFile, type LoadConnections, readConnections } from "./connections.ts";
 import { CurveCollector } from "./curve.ts";
 import { takeTables, type TakeFile, writerInto } from "./derived.ts";

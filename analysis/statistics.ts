@@ -1,4 +1,5 @@
 /** Means, intervals and detectable effects of small samples; knows nothing of what they measure. */
+import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import tQuantile from "@stdlib/stats-base-dists-t-quantile";
 
 export const confidence = 0.95;
@@ -81,4 +82,79 @@ export function wilsonInterval(hits: number, n: number): Proportion {
 export function minimumDetectable(sd: number, n: number): number {
   const t = tQuantile((1 + confidence) / 2, n - 1) + tQuantile(power, n - 1);
   return (t * sd) / Math.sqrt(n);
+}
+
+/**
+ * Quantile of sorted values, interpolated as R's type 7.
+ *
+ * @param share from 0 to 1
+ */
+export function quantile(sorted: ArrayLike<number>, share: number): number {
+  const at = share * (sorted.length - 1);
+  const below = Math.floor(at);
+  const [x, y] = [sorted[below] ?? Number.NaN, sorted[below + 1] ?? sorted[below] ?? Number.NaN];
+  return x + (at - below) * (y - x);
+}
+
+/** Chance of a mean as high as this one, or higher, if the true one were `bound`. */
+export function pAbove(interval: MeanInterval, bound: number): number {
+  return 1 - pBelow(interval, bound);
+}
+
+/** Chance of a mean as low as this one, or lower, if the true one were `bound`. */
+export function pBelow({ mean, sd, n }: MeanInterval, bound: number): number {
+  // Without any spread the mean is taken as it is.
+  if (sd === 0) return mean > bound ? 1 : 0;
+  return tCdf((mean - bound) / (sd / Math.sqrt(n)), n - 1);
+}
+
+/**
+ * Holm's step-down: p values of a family, each multiplied so that the chance of any false one
+ * among them stays at the level that a single one would have.
+ *
+ * @returns adjusted values in the order given
+ */
+export function holm(ps: readonly number[]): number[] {
+  const order = ps.map((p, index) => ({ p, index })).sort((a, b) => a.p - b.p);
+  const adjusted = ps.map(() => 1);
+  let highest = 0;
+  order.forEach(({ p, index }, rank) => {
+    highest = Math.max(highest, Math.min(1, p * (ps.length - rank)));
+    adjusted[index] = highest;
+  });
+  return adjusted;
+}
+
+export type Correlation = { readonly r: number; readonly p: number; readonly n: number };
+
+/**
+ * Spearman's rank correlation, ties at their mean rank; p two-sided by t = r sqrt((n-2)/(1-r^2)).
+ *
+ * @returns undefined below four pairs, or if one side does not vary
+ */
+export function spearman(pairs: readonly (readonly [number, number])[]): Correlation | undefined {
+  const n = pairs.length;
+  if (n < 4) return undefined;
+  const xs = ranks(pairs.map(([x]) => x));
+  const ys = ranks(pairs.map(([, y]) => y));
+  const centre = (n + 1) / 2;
+  const product = (a: readonly number[], b: readonly number[]): number =>
+    a.reduce((sum, x, i) => sum + (x - centre) * ((b[i] ?? Number.NaN) - centre), 0);
+  const [xx, yy] = [product(xs, xs), product(ys, ys)];
+  if (xx === 0 || yy === 0) return undefined;
+  const r = product(xs, ys) / Math.sqrt(xx * yy);
+  const t = Math.abs(r) >= 1 ? Number.POSITIVE_INFINITY : r * Math.sqrt((n - 2) / (1 - r * r));
+  return { r, p: 2 * tCdf(-Math.abs(t), n - 2), n };
+}
+
+function ranks(values: readonly number[]): number[] {
+  const order = values.map((x, index) => ({ x, index })).sort((a, b) => a.x - b.x);
+  const found = values.map(() => 0);
+  for (let from = 0; from < order.length;) {
+    let to = from;
+    while (to + 1 < order.length && order[to + 1]?.x === order[from]?.x) to += 1;
+    for (let i = from; i <= to; i += 1) found[order[i]?.index ?? 0] = (from + to) / 2 + 1;
+    from = to + 1;
+  }
+  return found;
 }

@@ -1,14 +1,8 @@
 /** The tables for people, as rows of text; the renderers only lay them out. */
-import {
-  type Blocks,
-  type Comparison,
-  type Loss,
-  type LossMetricId,
-  lossMetricIds,
-  type MetricId,
-  type Noise,
-  type Treatment,
-} from "./comparison.ts";
+import { type Blocks, type LossMetricId, lossMetricIds } from "./blocks.ts";
+import { type Comparison, type Loss, type Treatment } from "./comparison.ts";
+import { type MetricId } from "./judged-run.ts";
+import { type Noise } from "./noise.ts";
 import { none } from "./cell.ts";
 import { stormTable } from "./cold-start-table.ts";
 import {

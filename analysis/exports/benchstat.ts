@@ -5,7 +5,7 @@
  */
 import type { Analysis } from "../analysis.ts";
 import { type Cell, numberOf } from "../cell.ts";
-import { type JudgedRun, type MetricId, metricsOf } from "../comparison.ts";
+import { type JudgedRun, type MetricId, metricsOf } from "../judged-run.ts";
 
 type Column = {
   readonly id: MetricId;

@@ -1,7 +1,7 @@
 /** Runs as JUnit XML, for CI systems: a run is a test case, its gates say how it went. */
 import type { Analysis } from "../analysis.ts";
 import { cellKey } from "../bundle.ts";
-import type { JudgedRun } from "../comparison.ts";
+import type { JudgedRun } from "../judged-run.ts";
 import { describeGate, type GateResult } from "../gates.ts";
 import { stampLines } from "../table.ts";
 

@@ -1,7 +1,9 @@
 /** The comparison as OpenMetrics text, for Prometheus and whatever else reads it. */
 import type { Analysis } from "../analysis.ts";
 import { type Cell, numberOf } from "../cell.ts";
-import { type LossMetricId, lossMetricIds, type MetricId, type Treatment } from "../comparison.ts";
+import { type LossMetricId, lossMetricIds } from "../blocks.ts";
+import { type MetricId } from "../judged-run.ts";
+import { type Treatment } from "../comparison.ts";
 import type { RatioEstimate } from "../loss.ts";
 
 type Labels = Readonly<Record<string, string>>;

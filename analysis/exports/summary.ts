@@ -1,6 +1,7 @@
 /** The verdicts of a campaign in a few lines of Markdown, for the summary page of a CI job. */
 import type { Analysis } from "../analysis.ts";
-import type { Loss, LossMetricId } from "../comparison.ts";
+import type { Loss } from "../comparison.ts";
+import type { LossMetricId } from "../blocks.ts";
 import { Footnotes, formatRatio, formatVerdict } from "../format.ts";
 import { escape, renderTable } from "../markdown.ts";
 import { judgementsOf, stampLines } from "../table.ts";

@@ -1,7 +1,7 @@
 /** Loss of each treatment with its interval and with every block as a point, noise beside it. */
 import * as Plot from "@observablehq/plot";
 import type { Analysis } from "../analysis.ts";
-import type { BlockPoint, LossMetricId } from "../comparison.ts";
+import type { BlockPoint, LossMetricId } from "../blocks.ts";
 import { formatChange, signed } from "../format.ts";
 import type { RatioEstimate } from "../loss.ts";
 import { type Markup, markup } from "./markup.ts";

@@ -3,7 +3,7 @@ import type { RunDocument } from "../../contracts/record.ts";
 import type { Analysis } from "../analysis.ts";
 import type { BundleRun } from "../bundle.ts";
 import { type Cell } from "../cell.ts";
-import type { JudgedRun } from "../comparison.ts";
+import type { JudgedRun } from "../judged-run.ts";
 import { formatNumber } from "../format.ts";
 import { describeGate, type GateResult } from "../gates.ts";
 import type { Evidence } from "./evidence.ts";

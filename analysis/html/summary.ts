@@ -1,7 +1,8 @@
 /** The first screen: the answer in a sentence, the table behind it, what it was measured on. */
 import type { Analysis } from "../analysis.ts";
 import type { Cell } from "../cell.ts";
-import { type Blocks, type Loss, type LossMetricId, lossMetricIds } from "../comparison.ts";
+import { type Blocks, type LossMetricId, lossMetricIds } from "../blocks.ts";
+import { type Loss } from "../comparison.ts";
 import { formatChange, formatNumber, signed } from "../format.ts";
 import type { DifferenceEstimate, RatioEstimate } from "../loss.ts";
 import { deploymentOf, describePath, type Evidence } from "./evidence.ts";

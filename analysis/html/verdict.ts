@@ -1,6 +1,7 @@
 /** The answer of a campaign in one sentence of plain words. */
 import type { Analysis } from "../analysis.ts";
-import type { Loss, LossMetricId } from "../comparison.ts";
+import type { Loss } from "../comparison.ts";
+import type { LossMetricId } from "../blocks.ts";
 import { formatChange } from "../format.ts";
 import type { RatioEstimate } from "../loss.ts";
 

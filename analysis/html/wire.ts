@@ -1,5 +1,5 @@
 /** What was seen on the legs of the request path, beside what the topology says. */
-import type { JudgedRun } from "../comparison.ts";
+import type { JudgedRun } from "../judged-run.ts";
 import { type LegFacts, wireLines } from "../wire.ts";
 import { type Content, type Markup, markup, table } from "./markup.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { $ } from "zx";
-import type { JudgedRun } from "../../analysis/comparison.ts";
+import type { JudgedRun } from "../../analysis/judged-run.ts";
 import { analyse } from "../../analysis/report.ts";
 import { type Plan, planSchema } from "../../contracts/plan.ts";
 import type { Testbed } from "../../contracts/testbed.ts";
