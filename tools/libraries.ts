@@ -12,6 +12,11 @@ export const libraries = [
   library("@pulumi/command", "1.2.1", "types of the command provider"),
   library("@pulumi/kubernetes", "4.25.0", "types of the Kubernetes provider"),
   library("@pulumi/pulumi", "3.248.0", "the Node.js SDK of the engine"),
+  library(
+    "@stdlib/stats-base-dists-binomial-cdf",
+    "0.2.3",
+    "how many requests over an objective are too many",
+  ),
   library("@stdlib/stats-base-dists-normal-cdf", "0.3.1", "trend test, BCa interval"),
   library("@stdlib/stats-base-dists-normal-quantile", "0.3.1", "BCa interval"),
   library("@stdlib/stats-base-dists-t-cdf", "0.2.3", "p values for Holm and the order check"),
