@@ -11,6 +11,7 @@ const verbs: Record<string, () => Promise<Verb>> = {
   lab: async () => (await import("./lab.ts")).lab,
   campaign: async () => (await import("./campaign.ts")).campaign,
   report: async () => (await import("./report.ts")).report,
+  verify: async () => (await import("./verify.ts")).verify,
 };
 
 const controller = new AbortController();
