@@ -1,5 +1,5 @@
 /** Reads back what a campaign wrote before it goes on: every file must be as it was written. */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
@@ -7,7 +7,12 @@ import { runDocumentSchema } from "../contracts/record.ts";
 import { hashTree, parseSums, sha256File, type Sums } from "./bundle-files.ts";
 import type { Attempt } from "./order.ts";
 
-export type Checked = { readonly sums: Sums; readonly attempts: Attempt[] };
+export type Checked = {
+  readonly sums: Sums;
+  readonly attempts: Attempt[];
+  /** Names of finished capacity searches. */
+  readonly searches: string[];
+};
 
 /**
  * Compares a bundle with its SHA256SUMS. A run that was finished but not yet listed there, because
@@ -34,7 +39,18 @@ export async function checkBundle(directory: string): Promise<Checked> {
   }
   refuse(problems);
   runs.sort((a, b) => a.run - b.run);
-  return { sums, attempts: runs.map(({ attempt }) => attempt) };
+  const attempts = runs.map(({ attempt }) => attempt);
+  return { sums, attempts, searches: await checkSearches(directory, sums) };
+}
+
+/** A search that a crash kept from being listed is not worth checking: it is made anew. */
+async function checkSearches(directory: string, sums: Sums): Promise<string[]> {
+  const names = (await readdir(join(directory, "capacity")).catch(() => [])).sort();
+  const listed = names.filter((name) => sums.has(`capacity/${name}/search.json`));
+  for (const name of names.filter((other) => !listed.includes(other))) {
+    await rm(join(directory, "capacity", name), { recursive: true, force: true });
+  }
+  return listed;
 }
 
 async function checkRun(directory: string, name: string, sums: Sums, problems: string[]) {

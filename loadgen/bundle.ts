@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../contracts/failure.ts";
 import { parseDocument } from "../contracts/document.ts";
+import type { CapacitySearch } from "../contracts/capacity-search.ts";
 import { type Manifest, manifestSchema } from "../contracts/manifest.ts";
 import type { FailedRun, RunDocument, RunRecord } from "../contracts/record.ts";
 import {
@@ -14,10 +15,13 @@ import {
   sha256Text,
   writeWhole,
 } from "./bundle-files.ts";
-import { checkBundle } from "./bundle-check.ts";
+import { type Checked, checkBundle } from "./bundle-check.ts";
 import type { Attempt, PlannedRun } from "./order.ts";
 
 const partialPrefix = ".partial-";
+
+/** Directory of the capacity searches in a bundle. */
+const searchesDirectory = "capacity";
 
 /** A record before its files are hashed. */
 export type Draft = Omit<RunRecord, "files"> | Omit<FailedRun, "files">;
@@ -26,13 +30,19 @@ export class Bundle {
   readonly directory: string;
   readonly #sums: Sums;
   readonly #attempts: Attempt[];
+  readonly #searches: string[];
   #manifest: Manifest;
 
-  private constructor(directory: string, manifest: Manifest, sums: Sums, attempts: Attempt[]) {
+  private constructor(
+    directory: string,
+    manifest: Manifest,
+    { sums, attempts, searches }: Checked,
+  ) {
     this.directory = directory;
     this.#manifest = manifest;
     this.#sums = sums;
     this.#attempts = attempts;
+    this.#searches = searches;
   }
 
   /**
@@ -44,7 +54,7 @@ export class Bundle {
     await refuseUsedDirectory(directory);
     await mkdir(join(directory, "runs"), { recursive: true });
     await writeWhole(join(directory, "plan.yaml"), planText);
-    const bundle = new Bundle(directory, manifest, new Map(), []);
+    const bundle = new Bundle(directory, manifest, { sums: new Map(), attempts: [], searches: [] });
     bundle.#sums.set("plan.yaml", sha256Text(planText));
     await bundle.#writeManifest();
     return bundle;
@@ -75,8 +85,7 @@ export class Bundle {
       );
     }
     await removeParts(directory);
-    const { sums, attempts } = await checkBundle(directory);
-    const bundle = new Bundle(directory, manifest, sums, attempts);
+    const bundle = new Bundle(directory, manifest, await checkBundle(directory));
     await bundle.#writeSums();
     return bundle;
   }
@@ -123,6 +132,43 @@ export class Bundle {
   async dropRun(run: PlannedRun): Promise<void> {
     const path = join(this.directory, "runs", partialPrefix + runDirectory(run));
     await rm(path, { recursive: true, force: true });
+  }
+
+  /** Finished capacity searches, by name. */
+  get searches(): readonly string[] {
+    return this.#searches;
+  }
+
+  /** An empty directory for the files of a search; part of the bundle by `finishSearch`. */
+  async beginSearch(name: string): Promise<string> {
+    const directory = this.#partialSearch(name);
+    await rm(directory, { recursive: true, force: true });
+    await mkdir(directory, { recursive: true });
+    return directory;
+  }
+
+  /** Hashes the files of a search, writes its document, and makes all of it part of the bundle. */
+  async finishSearch(name: string, draft: Omit<CapacitySearch, "files">): Promise<void> {
+    const partial = this.#partialSearch(name);
+    const files = await hashTree(partial);
+    const search: CapacitySearch = { ...draft, files: Object.fromEntries(files) };
+    const text = renderJson(search);
+    await writeWhole(join(partial, "search.json"), text);
+    await rename(partial, join(this.directory, searchesDirectory, name));
+    await syncDirectory(join(this.directory, searchesDirectory));
+    files.set("search.json", sha256Text(text));
+    for (const [path, sum] of files) this.#sums.set(`${searchesDirectory}/${name}/${path}`, sum);
+    this.#searches.push(name);
+    await this.#writeSums();
+  }
+
+  /** Forgets the search in progress. */
+  async dropSearch(name: string): Promise<void> {
+    await rm(this.#partialSearch(name), { recursive: true, force: true });
+  }
+
+  #partialSearch(name: string): string {
+    return join(this.directory, searchesDirectory, partialPrefix + name);
   }
 
   /** Adds what a reader must know to the manifest; what is there already is not repeated. */
@@ -175,8 +221,10 @@ async function refuseUsedDirectory(directory: string): Promise<void> {
 async function removeParts(directory: string): Promise<void> {
   const files = (await readdir(directory)).filter((name) => name.endsWith(".part"));
   for (const name of files) await rm(join(directory, name), { force: true });
-  const entries = await readdir(join(directory, "runs")).catch(() => []);
-  for (const entry of entries.filter((name) => name.startsWith(partialPrefix))) {
-    await rm(join(directory, "runs", entry), { recursive: true, force: true });
+  for (const place of ["runs", searchesDirectory]) {
+    const entries = await readdir(join(directory, place)).catch(() => []);
+    for (const entry of entries.filter((name) => name.startsWith(partialPrefix))) {
+      await rm(join(directory, place, entry), { recursive: true, force: true });
+    }
   }
 }

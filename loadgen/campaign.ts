@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { Failure } from "../contracts/failure.ts";
 import { openBundle } from "./campaign-bundle.ts";
 import type { Bundle } from "./bundle.ts";
+import { measureCapacities } from "./capacity.ts";
 import { nextRun, type PlannedRun, runsLeft } from "./order.ts";
 import { Estimate } from "./progress.ts";
 import { executeRun } from "./execution.ts";
@@ -72,7 +73,9 @@ async function executePlan(
     await sweepHosts(transport, options);
     bundle = await openBundle(options);
     const token = randomBytes(4).toString("hex");
-    await executeAll({ options, transport, bundle, token });
+    const campaign: Campaign = { options, transport, bundle, token };
+    await executeAll(campaign);
+    await measureCapacities(campaign);
     const { attempts, directory } = bundle;
     const failed = attempts.filter((attempt) => attempt.failed).length;
     return { bundleDir: directory, runs: attempts.length, failed };

@@ -1,4 +1,6 @@
 /** What a campaign is given from outside, and what its steps share; types only. */
+import type { CapacitySettings } from "../contracts/capacity.ts";
+import type { CapacityProbe } from "../contracts/capacity-search.ts";
 import type { Deployment } from "../contracts/deployment.ts";
 import type { Manifest } from "../contracts/manifest.ts";
 import type { LoadSettings, Plan, Treatment } from "../contracts/plan.ts";
@@ -34,6 +36,18 @@ export type CampaignHooks = {
   };
 };
 
+/** A probe of a capacity search before it is judged; its raw files lie in the directory. */
+export type MeasuredProbe = Pick<CapacityProbe, "directory" | "purpose" | "rateQps" | "load"> & {
+  readonly measured: NonNullable<CapacityProbe["measured"]>;
+};
+
+/** Decides from the raw files whether a probe holds the objective. */
+export type JudgeProbe = (
+  directory: string,
+  probe: MeasuredProbe,
+  settings: CapacitySettings,
+) => Promise<Pick<CapacityProbe, "passed" | "reasons">>;
+
 export type CampaignOptions = {
   readonly plan: Plan;
   /** The plan as the user wrote it, which is what is hashed and kept. */
@@ -43,6 +57,8 @@ export type CampaignOptions = {
   readonly resume: boolean;
   readonly deployer: Deployer;
   readonly hooks: CampaignHooks;
+  /** There whenever the plan searches capacities. */
+  readonly judgeProbe?: JudgeProbe;
   readonly programs: Manifest["programs"];
   readonly commit: { readonly id: string; readonly dirty: boolean };
   readonly versionSet: Manifest["versionSet"];
