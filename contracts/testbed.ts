@@ -29,6 +29,9 @@ const name = z
     "must be lower case letters, digits and dashes, starting with a letter",
   );
 
+/** The slice of everything measured on a host: units on the sets `load`, `proxy` and `service`. */
+export const benchSlice = "ztbench.slice";
+
 /** The CPU sets of one host; each ends as an affinity mask and as thread counts. */
 export const cpuLayoutSchema = z.strictObject({
   system: cpuListSchema,
@@ -187,27 +190,28 @@ type Clustered = Readonly<{
   dataNetwork: string;
 }>;
 
-function clusterProblems(testbed: Clustered): (readonly [keyof ClusterSettings, string])[] {
+type ClusterProblem = readonly [key: keyof ClusterSettings, message: string];
+
+function clusterProblems(testbed: Clustered): ClusterProblem[] {
   const { cluster, clusterKind, dataNetwork } = testbed;
   if (cluster === undefined || clusterKind === "none") return [];
+  const problems: ClusterProblem[] = [];
   const isK3s = clusterKind === "k3s";
-  const presence = (["mtu", "artifacts"] as const).flatMap((key) => {
-    const isThere = cluster[key] !== undefined;
-    if (isK3s && !isThere) return [[key, "is needed with clusterKind k3s"] as const];
-    const isTooMuch = key === "artifacts" && isThere && !isK3s;
-    return isTooMuch ? [[key, "has a meaning with clusterKind k3s only"] as const] : [];
-  });
+  for (const key of ["mtu", "artifacts"] as const) {
+    if (isK3s && cluster[key] === undefined) problems.push([key, "is needed with clusterKind k3s"]);
+  }
+  if (!isK3s && cluster.artifacts !== undefined) {
+    problems.push(["artifacts", "has a meaning with clusterKind k3s only"]);
+  }
   const { podNetwork, serviceNetwork } = cluster;
-  const overlaps = (
-    [
-      ["podNetwork", podNetwork, "dataNetwork", dataNetwork],
-      ["serviceNetwork", serviceNetwork, "dataNetwork", dataNetwork],
-      ["serviceNetwork", serviceNetwork, "podNetwork", podNetwork],
-    ] as const
-  ).flatMap(([key, network, other, taken]) =>
-    doOverlap(network, taken) ? [[key, `must not overlap ${other} ${taken}`] as const] : [],
-  );
-  return [...presence, ...overlaps];
+  for (const [key, network, other, taken] of [
+    ["podNetwork", podNetwork, "dataNetwork", dataNetwork],
+    ["serviceNetwork", serviceNetwork, "dataNetwork", dataNetwork],
+    ["serviceNetwork", serviceNetwork, "podNetwork", podNetwork],
+  ] as const) {
+    if (doOverlap(network, taken)) problems.push([key, `must not overlap ${other} ${taken}`]);
+  }
+  return problems;
 }
 
 function doOverlap(a: string, b: string): boolean {

@@ -2,6 +2,7 @@
  * What it takes to put a cluster on the hosts of a testbed, as data. Each kind of cluster renders
  * an installation; `stacks/cluster.ts` carries it out over the SSH door. Pure.
  */
+import type { Artifacts } from "../../contracts/artifacts.ts";
 import type { ClusterKind, ClusterSettings, Host, Testbed } from "../../contracts/testbed.ts";
 import { type Facts, parseFacts } from "../facts.ts";
 import type { HostScript } from "../runner.ts";
@@ -24,6 +25,10 @@ export type ClusterPlace = {
   readonly settings: ClusterSettings;
   /** Files of the cluster by name, present with a good digest; see `stacks/cluster-files.ts`. */
   readonly files: ReadonlyMap<string, ClusterFile>;
+  /** What the files of k3s are for; absent for kinds that do not come from such a document. */
+  readonly artifacts?: Artifacts;
+  /** Short facts by host, as the hosts stack knows them. */
+  readonly facts?: Readonly<Record<string, Facts>>;
 };
 
 /**
@@ -89,7 +94,7 @@ export const roleLabel = "ztbench/role";
 
 /** The second declared door: where the API server answers. */
 export function apiServerOf(server: Host, settings: ClusterSettings): string {
-  return `https://${server.dataAddress}:${settings.apiPort}`;
+  return `https://${settings.apiAddress ?? server.dataAddress}:${settings.apiPort}`;
 }
 
 /**

@@ -1,0 +1,187 @@
+# shellcheck shell=bash
+# Puts k3s on a host. Needs the functions of lease.sh and k3s-removal.sh, and `host`, `directory` (of
+# the files), `unit` (k3s or k3s-agent), `program`, `archives` (array), `address`, `api_port`,
+# `wait_seconds`; and `k3s_configuration` and `k3s_unit`, which print those files.
+
+token_file=$k3s_etc/k3s/cluster-token
+kubeconfig=$k3s_etc/k3s/k3s.yaml
+server_token=$k3s_data/k3s/server/token
+poll_seconds=0.5
+
+kubectl() { timeout 20 "$k3s_binary" kubectl --kubeconfig "$kubeconfig" "$@"; }
+
+# A cluster of somebody else is named, and nothing is changed.
+k3s_refuse_foreign() {
+  local found=() path name port
+  [ ! -e "$k3s_note/before" ] || return 0
+  for path in "$k3s_binary" "$k3s_etc" "$k3s_data" "$base/var/lib/kubelet" \
+    "$base/etc/kubernetes" "$base/usr/local/bin/k3s-uninstall.sh" \
+    "$base/usr/local/bin/k3s-agent-uninstall.sh"; do
+    [ ! -e "$path" ] || found+=("$path")
+  done
+  for name in k3s k3s-agent rke2-server rke2-agent kubelet; do
+    for path in "$base"/{etc,usr/lib,run}/systemd/system/"$name.service"; do
+      [ ! -e "$path" ] || found+=("$path")
+    done
+  done
+  for port in "$api_port" 10250; do
+    [ -z "$(ss -Hltn "sport = :$port")" ] || found+=("a listener on port $port")
+  done
+  [ "${#found[@]}" -eq 0 ] ||
+    refuse "cluster: host $host already has one that is not ours, found $(
+      IFS=,
+      sed 's/,/, /g' <<<"${found[*]}")" \
+      "remove it by its own means, e.g. k3s-uninstall.sh, or name another host"
+}
+
+# Links where the directories share a file system: the archives are large, and the data directory
+# is emptied when k3s goes.
+k3s_place_files() {
+  local name images=$k3s_data/k3s/agent/images
+  mkdir -p "${k3s_binary%/*}"
+  ln --force "$directory/$program" "$k3s_binary" 2>/dev/null ||
+    cp --remove-destination "$directory/$program" "$k3s_binary"
+  chmod 0755 "$k3s_binary"
+  [ "${#archives[@]}" -gt 0 ] || return 0
+  mkdir -p "$images"
+  for name in "${archives[@]}"; do
+    ln --force "$directory/$name" "$images/$name" 2>/dev/null ||
+      cp --remove-destination "$directory/$name" "$images/$name"
+  done
+}
+
+k3s_install() {
+  k3s_refuse_foreign
+  k3s_remember
+  umask 077
+  k3s_place_files
+  mkdir -p "$k3s_etc/k3s"
+  k3s_configuration >"$k3s_etc/k3s/config.yaml"
+}
+
+# The server makes the secret itself, once. Without it the datastore of a cluster cannot be read.
+k3s_server_token() {
+  [ ! -s "$token_file" ] || return 0
+  if [ -s "$server_token" ]; then
+    cat "$server_token" >"$token_file"
+  elif [ -e "$k3s_data/k3s/server/db" ]; then
+    refuse "cluster token: lost on host $host, neither $token_file nor $server_token is there" \
+      "pulumi destroy -s cluster, then pulumi up -s cluster" || return 1
+  else
+    od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$token_file"
+  fi
+}
+
+k3s_agent_token() { # TOKEN
+  [[ $1 =~ ^K10[0-9a-f]{64}::[^:]+:.+$ ]] ||
+    refuse "cluster token: host $host was not given the full form, K10HASH::server:SECRET expected" \
+      "pulumi up -s cluster" || return 1
+  printf '%s\n' "$1" >"$token_file"
+}
+
+k3s_start() {
+  local state deadline=$((SECONDS + wait_seconds))
+  (umask 022 && k3s_unit >"$k3s_units/$unit.service")
+  systemctl daemon-reload
+  systemctl enable "$unit.service" 2>/dev/null
+  # Without waiting: a start that never ends would not say why.
+  systemctl restart --no-block "$unit.service"
+  while :; do
+    state=$(systemctl show --property=ActiveState --value "$unit.service")
+    [ "$state" != active ] || return 0
+    ((SECONDS < deadline)) || break
+    sleep "$poll_seconds"
+  done
+  k3s_report "$state"
+}
+
+# Says why in our words where k3s's are known; its last lines follow, without secrets.
+k3s_report() { # STATE
+  local lines reason
+  lines=$(journalctl --no-pager --output=cat --lines=40 --unit="$unit.service" 2>&1 |
+    sed -E 's/K10[0-9a-f]+::[^" ]+/K10.../g' || :)
+  case $lines in
+    *'token CA hash does not match'* | *'not authorized'* | *'401 Unauthorized'* | \
+      *'invalid token'* | *'token does not match'*) reason='the server refuses its token' ;;
+    *'bootstrap data already found and encrypted with different token'*)
+      reason='the datastore was made with another token' ;;
+    *'Node password rejected'*) reason='the server knows another host of that name' ;;
+    *'connection refused'* | *'no route to host'* | *'i/o timeout'* | \
+      *'deadline exceeded'*) reason="the server does not answer on port $api_port" ;;
+    *'differs from state checkpoint'* | *'cpu_manager_state'*)
+      reason='kubelet found the CPU state of another layout' ;;
+    *) reason='for a reason that k3s gives' ;;
+  esac
+  printf 'unit %s on host %s: %s after %s s, active expected, %s\n' \
+    "$unit.service" "$host" "${1:-unknown}" "$wait_seconds" "$reason" >&2
+  tail -n 8 <<<"$lines" | sed 's/^/    /' >&2
+  printf '  next: mend that, then: pulumi up -s cluster; or take it off: pulumi destroy -s cluster\n' >&2
+  return 1
+}
+
+k3s_wait_for_api() {
+  local answer='' deadline=$((SECONDS + wait_seconds))
+  until answer=$(kubectl get --raw /readyz 2>&1) && [ "$answer" = ok ]; do
+    ((SECONDS < deadline)) ||
+      refuse "cluster: API server on host $host is not ready after $wait_seconds s: ${answer##*$'\n'}" \
+        "journalctl -u k3s on $host" || return 1
+    sleep "$poll_seconds"
+  done
+}
+
+k3s_print_token() {
+  [[ $(cat "$server_token" 2>/dev/null) =~ ^K10[0-9a-f]{64}::server:.+$ ]] ||
+    refuse "cluster token: lost on host $host, $server_token does not hold the full form" \
+      "pulumi destroy -s cluster, then pulumi up -s cluster" || return 1
+  cat "$server_token"
+}
+
+# k3s writes it for use on the host itself.
+k3s_print_kubeconfig() {
+  [ -s "$kubeconfig" ] ||
+    refuse "cluster: no kubeconfig on host $host, $kubeconfig expected" \
+      "pulumi up -s cluster" || return 1
+  sed -E "s#^( *server: ).*#\1https://$address:$api_port#" "$kubeconfig"
+}
+
+# A line `name:` and the value behind a tab, for each fact.
+k3s_fact() { printf '%s:\n\t%s\n' "$1" "$2"; } # NAME VALUE
+
+k3s_cluster_facts() {
+  local version
+  version=$("$k3s_binary" --version)
+  k3s_fact cluster-identifier "$(kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}')"
+  k3s_fact version-k3s "$(sed -n 's/^k3s version v\([^ ]*\).*/\1/p' <<<"$version")"
+}
+
+# Waits until a host is known as a node at the address that it should have.
+k3s_node() { # NAME ADDRESS
+  local seen='' deadline=$((SECONDS + wait_seconds))
+  local shown='{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}'
+  until seen=$(kubectl get node "$1" -o "jsonpath=$shown" 2>&1) && [ "$seen" = "$1 $2" ]; do
+    ((SECONDS < deadline)) ||
+      refuse "node $1: has not joined the cluster after $wait_seconds s, \"$1 $2\" expected: ${seen##*$'\n'}" \
+        "journalctl -u k3s-agent on $1" || return 1
+    sleep "$poll_seconds"
+  done
+  for shown in kubeletVersion containerRuntimeVersion kernelVersion osImage; do
+    k3s_fact "$(sed 's/[A-Z]/-\l&/g' <<<"$shown")" \
+      "$(kubectl get node "$1" -o "jsonpath={.status.nodeInfo.$shown}")"
+  done
+}
+
+# Every image must have come with an archive: on a host without registries, a pod would wait for it
+# for ever.
+k3s_require_images() { # NAME...
+  local there name missing=() deadline=$((SECONDS + wait_seconds))
+  while :; do
+    there=$(timeout 20 "$k3s_binary" ctr --namespace k8s.io images list --quiet 2>&1) || there=''
+    missing=()
+    for name; do grep -qxF "$name" <<<"$there" || missing+=("$name"); done
+    [ "${#missing[@]}" -gt 0 ] || return 0
+    ((SECONDS < deadline)) || break
+    sleep "$poll_seconds"
+  done
+  refuse "images on host $host: in no archive of the air-gap directory: ${missing[*]}" \
+    "add an archive that holds them to the artifacts document, role images"
+}
