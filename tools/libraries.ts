@@ -30,7 +30,6 @@ export const libraries = [
   library("zx", "8.8.5", "spawning without shell strings"),
   library("@eslint/js", "9.39.1", "lint rules"),
   library("@types/node", "20.19.25", "types of Node"),
-  library("@types/tar-stream", "3.1.5", "types of tar-stream"),
   library("eslint", "9.39.1", "lint"),
   library("fast-check", "4.11.0", "property tests"),
   library("playwright-core", "1.65.1", "drives Chromium in the tests of the report page"),
