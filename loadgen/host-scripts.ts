@@ -2,6 +2,7 @@
 import type { Deployment } from "../contracts/deployment.ts";
 import type { Host } from "../contracts/testbed.ts";
 import { type RemoteScript, shellWord } from "./ssh.ts";
+import { stateLines } from "./state-script.ts";
 import {
   loadUnitName,
   prewarmUnitName,
@@ -14,6 +15,7 @@ import {
   type Attack,
   attackCommand,
   binaryDirectory,
+  connectCommand,
   prewarmCommand,
   splitCommand,
   targetsCommand,
@@ -68,9 +70,10 @@ export function startScript(
   return {
     title: "start of the sampler",
     text: [
-      `install -d -m 0755 ${directory}/out/{samples,units,proxies,connections}`,
+      `install -d -m 0755 ${directory}/out/{samples,units,proxies,connections,state}`,
       `install -d -m 0700 ${directory}/private`,
-      ...stateLines(key, host, deployment, "before"),
+      ...unitLines(key, host, deployment, "before"),
+      ...stateLines(host, `${directory}/out/state/${host.name}-before.txt`),
       `${line(sampler)} || { cat ${directory}/sampler.log >&2; exit 1; }`,
     ].join("\n"),
     timeoutSeconds: 20,
@@ -130,9 +133,10 @@ export function loadScript(key: RunKey, host: Host, attack: Attack, rr: boolean)
     errorFile: log,
     type: "wait",
   };
-  const start = (name: string, command: readonly string[]): string => {
-    const unit = startCommand({ ...common, name, command });
-    return `${line(unit)} || { code=$?; tail -n 5 ${log} >&2; exit "$code"; }`;
+  const start = (name: string, command: readonly string[], traced = {}): string => {
+    const environment = { ...common.environment, ...traced };
+    const unit = startCommand({ ...common, name, command, environment });
+    return `${line(unit)} || { code=$?; grep -v '^gc ' ${log} | tail -n 5 >&2; exit "$code"; }`;
   };
   const prewarm = prewarmCommand(attack);
   const { load } = attack;
@@ -145,7 +149,8 @@ export function loadScript(key: RunKey, host: Host, attack: Attack, rr: boolean)
       `trap 'rm -rf ${directory}/private' EXIT`,
       line(targetsCommand(attack.entry, attack.files.targets)),
       ...(prewarm === undefined ? [] : [start(prewarmUnitName(key.token, key.run), prewarm)]),
-      start(loadUnitName(key.token, key.run), attackCommand(attack)),
+      // Go then tells the pauses of each garbage collection in a line of the log.
+      start(loadUnitName(key.token, key.run), attackCommand(attack), { GODEBUG: "gctrace=1" }),
       `rm -f ${attack.files.targets}`,
       line(splitCommand(attack, `${directory}/out`)),
     ].join("\n"),
@@ -177,11 +182,32 @@ export function collectScript(key: RunKey, host: Host, deployment: Deployment): 
       "}",
       ...scrapeLines(key, host, deployment, "after"),
       `systemctl stop ${sampler}`,
-      ...stateLines(key, host, deployment, "after"),
+      ...unitLines(key, host, deployment, "after"),
+      ...stateLines(host, `${directory}/out/state/${host.name}-after.txt`),
+      ...connectLines(key, host, deployment),
       `tar -C ${directory}/out -cf - .`,
     ].join("\n"),
     timeoutSeconds: 60,
   };
+}
+
+/**
+ * A few requests on connections of their own, after everything else was read: what a connection
+ * costs, apart from what requests do, and whether answers are what the plan wants.
+ */
+function connectLines(key: RunKey, host: Host, { entry }: Deployment): string[] {
+  // A pod's network is entered by the load alone.
+  if (entry.host !== host.name || entry.networkNamespace !== undefined) return [];
+  const directory = runDirectoryOn(key);
+  const { targets } = loadFiles(key);
+  const file = `${directory}/out/connect.json`;
+  const commands = [targetsCommand(entry, targets), connectCommand(entry, targets, file)];
+  return [
+    `install -d -m 0700 ${directory}/private`,
+    // Of a path that is gone there is nothing to learn, and the run says so by itself.
+    `{ ${commands.map(line).join(" && ")}; } 2>>${directory}/out/connect.log || true`,
+    `rm -f ${targets}`,
+  ];
 }
 
 /** Stops what a run may have left running, and removes its files; done when nothing is there. */
@@ -226,7 +252,7 @@ function unitsOn(host: Host, deployment: Deployment): string[] {
 }
 
 /** What systemd knows of the units; a unit that is another process afterwards has died. */
-function stateLines(
+function unitLines(
   key: RunKey,
   host: Host,
   deployment: Deployment,

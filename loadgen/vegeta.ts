@@ -62,6 +62,20 @@ export function targetsCommand(entry: Deployment["entry"], out: string): string[
   ];
 }
 
+/** Enough for a median; each takes about a millisecond, outside of the measured part. */
+const connectCount = 20;
+
+/** `ztload connect`: a series of requests on connections of their own. */
+export function connectCommand(entry: Deployment["entry"], targets: string, out: string): string[] {
+  const mode = connectionMode(entry);
+  return [
+    `${binaryDirectory}/ztload`,
+    "connect",
+    ...["-targets", targets, "-out", out, "-count", String(connectCount)],
+    ...(mode === "http1" ? [] : [`-${mode}`]),
+  ];
+}
+
 /** The attack itself. Every flag that changes results is given, whatever its default. */
 export function attackCommand(attack: Attack): string[] {
   return attack.treatment.driver === "vegeta" ? cliCommand(attack) : pacedCommand(attack);

@@ -5,23 +5,25 @@ package main
 import (
 	"context"
 	"log"
+	"os"
 
 	"ztbench/service/internal/load"
 	"ztbench/service/internal/program"
 )
 
-const usage = `usage: ztload targets|attack|encode|split [flags]
+const usage = `usage: ztload targets|attack|encode|rows|split [flags]
   targets  write a vegeta targets file, one target for each token
   attack   send requests on a planned schedule, write vegeta records and the plan
   encode   turn vegeta records into gzipped CSV rows
-  split    the same, warm-up and measured requests apart, with the plan of the latter
+  rows     turn vegeta records into vegeta's CSV on standard output, without bodies and headers
+  split    the same as encode, warm-up and measured requests apart, with the plan of the latter
 "ztload COMMAND -help" lists the flags`
 
 func main() { program.Run("ztload", run) }
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return program.Usagef("command: missing, want targets, attack, encode or split\n%s", usage)
+		return program.Usagef("command: missing, want targets, attack, encode, rows or split\n%s", usage)
 	}
 	switch command, rest := args[0], args[1:]; command {
 	case "targets":
@@ -30,12 +32,16 @@ func run(ctx context.Context, args []string) error {
 		return attack(ctx, rest)
 	case "encode":
 		return encode(rest)
+	case "rows":
+		return rows(rest)
 	case "split":
 		return split(rest)
+	case "connect":
+		return connect(ctx, rest)
 	case "-help", "--help", "-h", "-version", "--version":
 		return program.NewFlags("ztload").Read(args)
 	default:
-		return program.Usagef("command: unknown, %q, want targets, attack, encode or split", command)
+		return program.Usagef("command: unknown, %q, want targets, attack, encode, rows or split", command)
 	}
 }
 
@@ -83,4 +89,17 @@ func encode(args []string) error {
 		log.Printf("done rows=%d", rows)
 	}
 	return err
+}
+
+func rows(args []string) error {
+	var in string
+	flags := program.NewFlags("ztload rows")
+	flags.StringVar(&in, "in", "", "`file` of vegeta gob records of one attack")
+	if err := flags.Read(args); err != nil {
+		return err
+	}
+	if err := program.Required(map[string]string{"in": in}, "in"); err != nil {
+		return err
+	}
+	return load.WriteRows(in, os.Stdout)
 }

@@ -98,7 +98,7 @@ func take(t *testing.T, s *sampler, path string) []block {
 	if _, err := s.out.Seek(0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.take(true); err != nil {
+	if err := s.take(true, true); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -251,9 +251,34 @@ func BenchmarkSample(b *testing.B) {
 	s := &sampler{out: out, groups: newGroupsAt(b.TempDir())}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.take(false); err != nil {
+		if err := s.take(false, false); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(s.cost.PerSample()), "cpu-us/sample")
+}
+
+func TestThreadsAndWhatShouldNotChangeAreInEdgeSamplesOnly(t *testing.T) {
+	s, root, path := newTestSampler(t, Options{Units: []string{"a.service"}})
+	fakeGroup(t, filepath.Join(root, "system.slice", "a.service"))
+	all := take(t, s, path)
+	threads := textOf(t, all, fmt.Sprintf("unit a.service pid %d threads", os.Getpid()))
+	line := regexp.MustCompile(`(?m)^\d+ \d+ [0-9,-]+ \S`)
+	if !line.MatchString(threads) {
+		t.Errorf("threads are %q", threads)
+	}
+	if boot := textOf(t, all, "file /proc/sys/kernel/random/boot_id"); len(boot) != 37 {
+		t.Errorf("boot is %q", boot)
+	}
+	if err := s.out.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.take(false, false); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(text), "boot_id") ||
+		strings.Contains(string(text), " threads") {
+		t.Errorf("%v, %.200s", err, text)
+	}
 }

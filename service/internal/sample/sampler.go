@@ -13,13 +13,17 @@
 //
 //	sampler start             interval, units, number of CPUs; first block of a file
 //	file PATH                 a file of the whole machine or network namespace
+//	glob PATTERN              small files, a line "PATH CONTENT" each; none where none matches
 //	unit NAME FILE            a file of the unit's control group
 //	unit NAME pid PID FILE    /proc/PID/FILE; "tasks" is one line "TID run-ns wait-ns slices" for
-//	                          each thread, "fds" the number of open files
+//	                          each thread, "fds" the number of open files, "threads" one line
+//	                          "TID CPU ALLOWED NAME" for each
 //	unit NAME absent          there is no such control group at this moment
 //	scrape NAME               the body that an HTTP endpoint answered with
 //	SOURCE error              could not be read; the text says why
 //	sampler cost              the sampler's own CPU time; last block of a file
+//
+// EdgeFiles, edge globs and "threads" are in the first and last sample only.
 package sample
 
 import (
@@ -38,8 +42,28 @@ import (
 // MachineFiles are read in every sample.
 var MachineFiles = []string{
 	"/proc/stat", "/proc/softirqs", "/proc/net/softnet_stat", "/proc/net/snmp", "/proc/net/netstat",
-	"/proc/net/sockstat", "/proc/loadavg", "/proc/pressure/cpu",
+	"/proc/net/sockstat", "/proc/net/dev", "/proc/loadavg", "/proc/pressure/cpu",
 }
+
+// EdgeFiles hold what should not change while a run lasts.
+var EdgeFiles = []string{
+	"/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/osrelease", "/proc/vmstat",
+	"/proc/sys/net/ipv4/ip_local_port_range",
+	"/proc/sys/net/netfilter/nf_conntrack_count", "/proc/sys/net/netfilter/nf_conntrack_max",
+	"/sys/devices/system/clocksource/clocksource0/current_clocksource",
+	"/sys/devices/system/cpu/cpu0/microcode/version",
+}
+
+var (
+	edgeGlobs = []string{
+		"/sys/devices/system/cpu/cpu*/cpufreq/base_frequency",
+		"/sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count",
+		"/sys/class/thermal/thermal_zone*/temp",
+		"/sys/class/net/*/carrier_changes",
+	}
+	// Of busy CPUs only does the frequency mean anything, so it is read while they are.
+	steadyGlobs = []string{"/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"}
+)
 
 // Options say what is sampled.
 type Options struct {
@@ -74,6 +98,8 @@ type sampler struct {
 	buffer []byte
 	groups *groups
 	cost   Cost
+	// matched holds the files of each glob.
+	matched map[string][]string
 }
 
 // Run appends a sample to out now, after each interval, and a last one when ctx ends. ready is
@@ -90,7 +116,7 @@ func Run(ctx context.Context, o Options, out *os.File, ready func() error) (Cost
 func (s *sampler) run(ctx context.Context, ready func() error) (Cost, error) {
 	o := &s.options
 	s.start()
-	if err := s.take(true); err != nil {
+	if err := s.take(true, true); err != nil {
 		return s.cost, err
 	}
 	if err := ready(); err != nil {
@@ -109,7 +135,7 @@ func (s *sampler) run(ctx context.Context, ready func() error) (Cost, error) {
 		if due {
 			scraped = time.Now()
 		}
-		if err := s.take(due); err != nil {
+		if err := s.take(due, false); err != nil {
 			return s.cost, err
 		}
 	}
@@ -122,7 +148,7 @@ func (s *sampler) start() {
 }
 
 func (s *sampler) finish() (Cost, error) {
-	err := s.take(true)
+	err := s.take(true, true)
 	s.head("sampler cost")
 	s.text(fmt.Sprintf("samples %d\ncpu_usec %d\nwall_usec %d\n",
 		s.cost.Samples, s.cost.CPU.Microseconds(), s.cost.Duration.Microseconds()))
@@ -133,10 +159,14 @@ func (s *sampler) finish() (Cost, error) {
 }
 
 // take reads everything once and writes it.
-func (s *sampler) take(scrape bool) error {
+func (s *sampler) take(scrape, edge bool) error {
 	cpu, began := cpuTime(), time.Now()
 	for _, unit := range s.options.Units {
-		s.unit(unit)
+		s.unit(unit, edge)
+	}
+	s.globs(steadyGlobs)
+	if edge {
+		s.edges()
 	}
 	for _, files := range [][]string{MachineFiles, s.options.Files} {
 		for _, path := range files {

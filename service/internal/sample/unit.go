@@ -12,12 +12,12 @@ import (
 )
 
 var (
-	groupFiles   = []string{"cpu.stat", "cpu.pressure", "memory.current", "cgroup.procs"}
+	groupFiles   = []string{"cpu.stat", "cpu.pressure", "memory.current", "memory.events", "cgroup.procs"}
 	processFiles = []string{"stat", "schedstat", "status"}
 )
 
 // unit appends what is known of a unit: its group's counters and those of each process in it.
-func (s *sampler) unit(name string) {
+func (s *sampler) unit(name string, edge bool) {
 	source := "unit " + name
 	directory, err := s.groups.find(name)
 	if err != nil {
@@ -43,6 +43,10 @@ func (s *sampler) unit(name string) {
 	for pid := range bytes.FieldsSeq(processes) {
 		if _, err := strconv.Atoi(string(pid)); err == nil {
 			s.process(source, string(pid))
+			if edge {
+				threads := source + " pid " + string(pid) + " threads"
+				s.threads(threads, "/proc/"+string(pid)+"/task")
+			}
 		}
 	}
 }

@@ -1,0 +1,59 @@
+package load
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+)
+
+func TestEachRequestHasAConnectionOfItsOwnAndItsBodyIsReadWhole(t *testing.T) {
+	body := strings.Repeat("x", 300)
+	var opened atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(3 * time.Millisecond)
+			w.Write([]byte(body))
+		}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	target := vegeta.Target{Method: "GET", URL: server.URL}
+	found, err := Connect(t.Context(), &target, 3, ClientOptions{Mode: HTTP1, Timeout: time.Second})
+	if err != nil || len(found) != 3 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	if opened.Load() != 3 {
+		t.Errorf("%d connections", opened.Load())
+	}
+	sum := sha256.Sum256([]byte(body))
+	for _, one := range found {
+		if one.Status != 200 || one.Bytes != 300 || one.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("%+v", one)
+		}
+		if one.ConnectNs <= 0 || one.FirstByteNs < 3_000_000 || one.HandshakeNs != 0 {
+			t.Errorf("%+v", one)
+		}
+	}
+}
+
+func TestARefusedConnectionIsAResult(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	target := vegeta.Target{Method: "GET", URL: server.URL}
+	found, err := Connect(t.Context(), &target, 1, ClientOptions{Mode: HTTP1, Timeout: time.Second})
+	if err != nil || len(found) != 1 || found[0].Error == "" || found[0].Status != 0 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+}
