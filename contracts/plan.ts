@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { capacitySchema } from "./capacity.ts";
 import { runtimeSchema } from "./deployment.ts";
+import { labelsOf, ladderSchema } from "./ladder.ts";
 
 const label = z
   .string()
@@ -155,6 +156,8 @@ export const planSchema = z
     coldStart: coldStartSchema.optional(),
     /** Searches after all blocks; without them throughput losses are not measured. */
     capacity: capacitySchema.optional(),
+    /** Which treatments are the rungs that layers of cost are told by. */
+    ladder: ladderSchema.optional(),
     /** Smallest ratio that matters, e.g. 0.05; used for "equivalent". */
     equivalenceMargin: z.number().gt(0).lt(1),
   })
@@ -182,6 +185,7 @@ export const planSchema = z
     plan.treatments.forEach((_, index) => {
       checkBaseline(plan, index, complain);
     });
+    checkLadder(plan, complain);
   });
 export type Plan = z.infer<typeof planSchema>;
 
@@ -215,6 +219,31 @@ export function baselineOf(plan: Compared, treatment: Treatment): string {
 /** Whether others are compared with it, so that it runs twice in each block. */
 export function isBaseline(plan: Compared, label: string): boolean {
   return plan.baseline === label || plan.treatments.some(({ baseline }) => baseline === label);
+}
+
+/** Rungs are compared at equal rate, too, and none of them is cold. */
+function checkLadder(
+  plan: Compared & { readonly ladder?: z.infer<typeof ladderSchema> | undefined },
+  complain: Complain,
+): void {
+  const { ladder } = plan;
+  if (ladder === undefined) return;
+  const rates = new Set<number>();
+  for (const label of labelsOf(ladder)) {
+    const treatment = plan.treatments.find((other) => other.label === label);
+    if (treatment === undefined) {
+      const known = plan.treatments.map((other) => other.label).join(", ");
+      complain(["ladder"], `must name treatments, found ${label}, there are ${known}`);
+      continue;
+    }
+    if (treatment.condition !== "steady") {
+      complain(["ladder"], `must name steady treatments, ${label} is ${treatment.condition}`);
+    }
+    rates.add(loadOf(plan, treatment).rateQps);
+  }
+  if (rates.size > 1) {
+    complain(["ladder"], `must have one rate on all rungs, found ${[...rates].join(", ")}/s`);
+  }
 }
 
 /** Loss is defined at equal offered rate only, and against something that was measured twice. */
