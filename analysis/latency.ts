@@ -7,7 +7,8 @@ import type { LoadPlan } from "../contracts/record.ts";
 import { type Cell, none, value } from "./cell.ts";
 import { highestTrackableNs, type LatencyHistogram } from "./histogram.ts";
 import { IntervalRecorder, type Series } from "./interval.ts";
-import { readRequests, type RequestTotals } from "./requests.ts";
+import { readRequests } from "./requests.ts";
+import type { RowTotals } from "./tally.ts";
 
 export const quantileNames = ["p50", "p95", "p99", "p99.9"] as const;
 export type QuantileName = (typeof quantileNames)[number];
@@ -127,7 +128,7 @@ export async function measureLatency(source: LatencySource): Promise<RunLatency>
   }
 }
 
-function countsOf(totals: RequestTotals, planned: number) {
+function countsOf(totals: RowTotals, planned: number) {
   return {
     planned,
     sent: totals.rows,

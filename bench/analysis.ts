@@ -2,23 +2,21 @@
  * Measures how fast and with how much memory a run's rows are analysed, beside `vegeta report` on
  * the same requests. Usage: node --import tsx bench/analysis.ts [ROWS...]
  */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream, existsSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Writable } from "node:stream";
 import { createGzip } from "node:zlib";
 import { measureLatency } from "../analysis/latency.ts";
+import { use } from "./support/usage.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const vegeta = path.join(root, ".ztbench/tools/bin/vegeta");
 const startNs = "1790000000000000000";
 const rateQps = 10_000;
 const intervalNs = 1e9 / rateQps;
-
-type Usage = { readonly seconds: number; readonly peakMiB: number; readonly output: string };
 
 const [mode, ...rest] = process.argv.slice(2);
 if (mode === "measure") await measure(rest);
@@ -48,7 +46,7 @@ async function compareAt(directory: string, rows: number): Promise<void> {
   await generate(ours, theirs, rows);
   for (const log of ["without", "with"]) {
     const node = [...process.execArgv, process.argv[1] ?? "", "measure", ours, String(rows), log];
-    const used = await run(process.execPath, node);
+    const used = await use(process.execPath, node);
     const { seconds } = JSON.parse(used.output) as { seconds: number };
     report(rows, `analysis, ${log} interval log`, seconds, used.peakMiB);
     report(rows, "  the same with start-up of Node", used.seconds, used.peakMiB);
@@ -58,9 +56,9 @@ async function compareAt(directory: string, rows: number): Promise<void> {
     return;
   }
   const gob = path.join(directory, "results.gob");
-  await run(vegeta, ["encode", "-to", "gob", "-output", gob, theirs]);
+  await use(vegeta, ["encode", "-to", "gob", "-output", gob, theirs]);
   for (const file of [gob, theirs]) {
-    const used = await run(vegeta, ["report", file]);
+    const used = await use(vegeta, ["report", file]);
     report(rows, `vegeta report ${path.extname(file).slice(1)}`, used.seconds, used.peakMiB);
   }
 }
@@ -114,28 +112,6 @@ async function generate(ours: string, theirs: string, rows: number): Promise<voi
 
 async function write(stream: Writable, text: string): Promise<void> {
   if (!stream.write(text)) await once(stream, "drain");
-}
-
-/** Runs a program; its peak memory is the kernel's own high-water mark, read while it lives. */
-async function run(program: string, args: readonly string[]): Promise<Usage> {
-  const began = performance.now();
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const chunks: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-  let peakKiB = 0;
-  const watch = setInterval(() => {
-    void readFile(`/proc/${child.pid ?? 0}/status`, "utf8").then(
-      (status) => {
-        peakKiB = Math.max(peakKiB, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
-      },
-      () => undefined,
-    );
-  }, 10);
-  const [code] = (await once(child, "close")) as [number | null];
-  clearInterval(watch);
-  if (code !== 0) throw new Error(`${path.basename(program)}: exit code ${code ?? "none"}`);
-  const seconds = (performance.now() - began) / 1000;
-  return { seconds, peakMiB: peakKiB / 1024, output: Buffer.concat(chunks).toString() };
 }
 
 function report(rows: number, program: string, seconds: number, peakMiB: number): void {

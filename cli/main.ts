@@ -11,7 +11,9 @@ const verbs: Record<string, () => Promise<Verb>> = {
   lab: async () => (await import("./lab.ts")).lab,
   campaign: async () => (await import("./campaign.ts")).campaign,
   report: async () => (await import("./report.ts")).report,
+  read: async () => (await import("./read.ts")).read,
   verify: async () => (await import("./verify.ts")).verify,
+  compare: async () => (await import("./compare.ts")).compare,
 };
 
 const controller = new AbortController();

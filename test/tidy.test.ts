@@ -25,7 +25,7 @@ const effects: Record<string, RegExp> = {
   zx: /^(cli|loadgen|tools|hosts\/lab|bench)\//,
   "node:fs":
     /^(cli|loadgen|tools|analysis|hosts\/lab|stacks|bench)\/|^hosts\/(runner|shell|programs)\.ts$/,
-  "node:child_process": /^(bench\/|tools\/lock\.ts$|hosts\/lab\/(lock|boot)\.ts$)/,
+  "node:child_process": /^(bench\/|cli\/gob\.ts$|tools\/lock\.ts$|hosts\/lab\/(lock|boot)\.ts$)/,
 };
 
 type Source = { readonly file: string; readonly text: string; readonly imports: string[] };
