@@ -1,7 +1,7 @@
 /** Layers of cost from ladders whose layers are known. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { attribute } from "../../../analysis/attribution.ts";
+import { attribute, type Attribution } from "../../../analysis/attribution.ts";
 import { none, value } from "../../../analysis/cell.ts";
 import type { JudgedRun } from "../../../analysis/judged-run.ts";
 import { type Plan, planSchema } from "../../../contracts/plan.ts";
@@ -69,6 +69,13 @@ function runsOf(costs: Record<Label, number>, blocks = 5): JudgedRun[] {
   );
 }
 
+/** What is attributed of a plan that has a ladder. */
+function attributed(plan: Plan, runs: readonly JudgedRun[]): Attribution {
+  const found = attribute(plan, runs);
+  if (found === undefined) throw new Error("the plan has no ladder");
+  return found;
+}
+
 const meanOf = (cost: { kind: string; mean?: number } | undefined) =>
   cost?.kind === "estimate" ? (cost.mean ?? Number.NaN) : Number.NaN;
 const near = (found: number, wanted: number) => {
@@ -76,21 +83,21 @@ const near = (found: number, wanted: number) => {
 };
 
 test("each layer is recovered, whatever the block does to all rungs", () => {
-  const found = attribute(planOf(full), runsOf(costUs));
-  const layers = new Map(found?.layers.map((layer) => [layer.layer, layer]));
+  const found = attributed(planOf(full), runsOf(costUs));
+  const layers = new Map(found.layers.map((layer) => [layer.layer, layer]));
   near(meanOf(layers.get("transport crypto")?.costs.meanNs), 200_000);
   near(meanOf(layers.get("transport crypto")?.costs.cpuUs), 100);
   near(meanOf(layers.get("local policy")?.costs.meanNs), 300_000);
-  near(meanOf(found?.total.costs.meanNs), 600_000);
+  near(meanOf(found.total.costs.meanNs), 600_000);
 });
 
 test("a layer whose lower rung is absent starts below, and says so", () => {
-  const found = attribute(planOf(full), runsOf(costUs));
-  const proxy = found?.layers.find(({ layer }) => layer === "proxy forwarding");
+  const found = attributed(planOf(full), runsOf(costUs));
+  const proxy = found.layers.find(({ layer }) => layer === "proxy forwarding");
   assert.equal(proxy?.from, "R0");
   assert.match(proxy.note ?? "", /^no rung R1: holds what lies between R0 and it, too$/);
   near(meanOf(proxy.costs.meanNs), 100_000);
-  assert.deepEqual(found?.missing, [
+  assert.deepEqual(found.missing, [
     "infrastructure: no rung R1 (on the pods' network, no proxy)",
     "remote policy: no rung R6 (with remote policy, its answers cached)",
     "cold policy: no rung R7 (with remote policy, nothing cached)",
@@ -98,17 +105,17 @@ test("a layer whose lower rung is absent starts below, and says so", () => {
 });
 
 test("the steps add up to the total", () => {
-  const found = attribute(planOf(full), runsOf(costUs));
-  const residual = found?.residual["meanNs"];
+  const found = attributed(planOf(full), runsOf(costUs));
+  const residual = found.residual["meanNs"];
   assert.ok(residual?.kind === "value" && Math.abs(residual.value) < 1e-6);
-  assert.equal(found?.steps.length, 4);
+  assert.equal(found.steps.length, 4);
 });
 
 test("a block without a valid run of one rung is used for none", () => {
   const runs = runsOf(costUs).map((one): JudgedRun =>
     one.block === 2 && one.label === "http" ? { ...one, verdict: "INVALID" } : one,
   );
-  assert.deepEqual(attribute(planOf(full), runs)?.blocks, [1, 3, 4, 5]);
+  assert.deepEqual(attributed(planOf(full), runs).blocks, [1, 3, 4, 5]);
 });
 
 test("no mean is made of a run in which requests failed", () => {
@@ -116,27 +123,27 @@ test("no mean is made of a run in which requests failed", () => {
   const spoiled = runs.map((one): JudgedRun =>
     one.label === "crypto" && one.block === 1 ? run(1, "crypto", "a", 400, 3) : one,
   );
-  const found = attribute(planOf(full), spoiled);
-  assert.deepEqual(found?.total.costs.meanNs.kind, "estimate");
-  const step = found?.steps.find(({ to }) => to === "R4");
+  const found = attributed(planOf(full), spoiled);
+  assert.deepEqual(found.total.costs.meanNs.kind, "estimate");
+  const step = found.steps.find(({ to }) => to === "R4");
   assert.deepEqual(step?.costs.meanNs, none("3 requests failed"));
-  assert.equal(step?.costs.cpuUs.kind, "estimate");
+  assert.equal(step.costs.cpuUs.kind, "estimate");
 });
 
 test("costs that do not interact are told as such", () => {
   // Policy costs 300 with and without crypto.
-  const { interaction } = attribute(planOf(full), runsOf(costUs)) ?? {};
+  const { interaction } = attributed(planOf(full), runsOf(costUs));
   assert.equal(interaction?.matters, false);
-  near(meanOf(interaction?.meanNs), 0);
+  near(meanOf(interaction.meanNs), 0);
 });
 
 test("an interaction that matters is shared alike between both", () => {
   // Policy costs 100 without crypto and 300 with it: 200 more, of a total of 500.
-  const { interaction } = attribute(planOf(full), runsOf({ ...costUs, rules: 300 })) ?? {};
+  const { interaction } = attributed(planOf(full), runsOf({ ...costUs, rules: 300 }));
   // Blocks differ by nothing here, so the interval is a point and excludes 0.
   assert.equal(interaction?.matters, true);
-  near(interaction?.shared?.cryptoNs ?? Number.NaN, 300_000);
-  near(interaction?.shared?.policyNs ?? Number.NaN, 200_000);
+  near(interaction.shared?.cryptoNs ?? Number.NaN, 300_000);
+  near(interaction.shared?.policyNs ?? Number.NaN, 200_000);
 });
 
 test("noise gives a layer an interval that holds what was put in", () => {
@@ -147,7 +154,7 @@ test("noise gives a layer an interval that holds what was put in", () => {
       ? run(one.block, "crypto", "a", 400 + 10 * one.block + (noise[one.block - 1] ?? 0))
       : one,
   );
-  const step = attribute(planOf(full), runs)?.steps.find(({ to }) => to === "R4");
+  const step = attributed(planOf(full), runs).steps.find(({ to }) => to === "R4");
   const cost = step?.costs.meanNs;
   assert.ok(cost?.kind === "estimate");
   near(cost.mean, 200_000);
@@ -177,5 +184,5 @@ test("rungs of different rates are refused", () => {
   );
   const { success, error } = planSchema.safeParse({ ...plan, treatments });
   assert.equal(success, false);
-  assert.match(error?.message ?? "", /must have one rate on all rungs, found 100, 50/);
+  assert.match(error.message, /must have one rate on all rungs, found 100, 50/);
 });
