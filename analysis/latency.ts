@@ -49,6 +49,18 @@ export type RunLatency = {
   readonly lag: SeriesSummary;
 };
 
+/**
+ * @param responseNs undefined if it failed or was not answered in time
+ * @param lagNs negative if it left before it was due
+ * @param latencyNs as the driver reports it, of a failed one until it was given up
+ */
+export type TakeRequest = (
+  dueNs: number,
+  responseNs: number | undefined,
+  lagNs: number,
+  latencyNs: number,
+) => void;
+
 export type LatencySource = {
   readonly path: string;
   readonly name: string;
@@ -61,7 +73,7 @@ export type LatencySource = {
   /** Receives the histograms of the run before they are freed, and copies what it needs. */
   readonly takeTotals?: (totals: Series) => void;
   /** Receives every request that was sent: when it was due, and its response if there was one. */
-  readonly takeRequest?: (dueNs: number, responseNs: number | undefined) => void;
+  readonly takeRequest?: TakeRequest;
 };
 
 /**
@@ -97,7 +109,7 @@ export async function measureLatency(source: LatencySource): Promise<RunLatency>
       // A clock that is slewed can make a request look early; the least lag is kept and gated.
       const lateNs = lagNs > 0 ? lagNs : 0;
       const responseNs = lateNs + latencyNs;
-      source.takeRequest?.(dueNs, ok ? responseNs : undefined);
+      source.takeRequest?.(dueNs, ok ? responseNs : undefined, lagNs, latencyNs);
       if (!(responseNs <= highestTrackableNs)) {
         overflow += 1;
         return undefined;
