@@ -1,0 +1,80 @@
+/** Layers of cost as tables for people; quantiles stand apart from what adds up. */
+import { type Attribution, type Costs, type Step } from "./attribution.ts";
+import { Footnotes, formatCell, formatDifference } from "./format.ts";
+import { left, right, type Table } from "./tabular.ts";
+
+/** What each layer adds to means, CPU and cores. */
+export function layerTable(attribution: Attribution): Table {
+  const notes = new Footnotes();
+  const { layers, total, residual, missing, blocks, interaction } = attribution;
+  const row = (name: string, { from, to, costs }: Step): string[] => [
+    name,
+    `${from} → ${to}`,
+    microseconds(costs.meanNs, notes),
+    formatDifference(costs.cpuUs, 1, 0, notes),
+    formatDifference(costs.cores, 1, 3, notes),
+    formatDifference(costs.controlCores, 1, 3, notes),
+  ];
+  const cell = (id: string) =>
+    formatCell(residual[id] ?? { kind: "none", reason: "" }, notes, false);
+  return {
+    title: `Layers of cost (95 % interval over ${blocks.length} blocks in which every rung is valid)`,
+    columns: [
+      left("layer"),
+      left("rungs"),
+      right("mean µs"),
+      right("CPU µs/request"),
+      right("cores"),
+      right("control cores"),
+    ],
+    rows: [
+      ...layers.map((layer) => row(layer.layer, layer)),
+      row("total", total),
+      ["residual", "", ...["meanNs", "cpuUs", "cores", "controlCores"].map(cell)],
+    ],
+    notes: [
+      ...notes.lines(),
+      "cores: data plane at the rate of the plan; control cores: issuing and pushing, apart",
+      "residual: total less the sum of all steps; it is 0 when blocks are paired rightly",
+      ...attribution.rungs.map(({ rung, label, what }) => `${rung}: ${label}, ${what}`),
+      ...layers.flatMap(({ layer, note }) => (note === undefined ? [] : [`${layer}: ${note}`])),
+      ...missing.map((reason) => `not measured: ${reason}`),
+      ...(interaction === undefined ? [] : [interactionNote(interaction, notes)]),
+    ],
+  };
+}
+
+/** What each rung adds to quantiles, which depends on the order of the rungs. */
+export function incrementTable({ steps, total }: Attribution): Table {
+  const notes = new Footnotes();
+  return {
+    title:
+      "Ordered increments of response quantiles, µs: they depend on the order, and are no shares",
+    columns: [left("rungs"), right("p50"), right("p99")],
+    rows: [...steps, total].map(({ from, to, costs }) => [
+      `${from} → ${to}`,
+      microseconds(costs.p50Ns, notes),
+      microseconds(costs.p99Ns, notes),
+    ]),
+    notes: notes.lines(),
+  };
+}
+
+function microseconds(cost: Costs["meanNs"], notes: Footnotes): string {
+  return formatDifference(cost, 1000, 0, notes);
+}
+
+function interactionNote(
+  { meanNs, matters, shared }: NonNullable<Attribution["interaction"]>,
+  notes: Footnotes,
+): string {
+  const size = `${microseconds(meanNs, notes)} µs of the mean`;
+  if (!matters) return `crypto and policy together against each alone: ${size}, does not matter`;
+  const [crypto, policy] = [shared?.cryptoNs ?? 0, shared?.policyNs ?? 0].map((ns) =>
+    String(Math.round(ns / 1000)),
+  );
+  return (
+    `crypto and policy together against each alone: ${size}, matters; ` +
+    `averaged over both orders (Shapley): crypto ${crypto ?? ""} µs, policy ${policy ?? ""} µs`
+  );
+}
