@@ -17,6 +17,7 @@ export function layerTable(attribution: Attribution): Table {
   ];
   const cell = (id: string) =>
     formatCell(residual[id] ?? { kind: "none", reason: "" }, notes, false);
+  const together = interaction === undefined ? [] : [interactionNote(interaction, notes)];
   return {
     title: `Layers of cost (95 % interval over ${blocks.length} blocks in which every rung is valid)`,
     columns: [
@@ -39,7 +40,7 @@ export function layerTable(attribution: Attribution): Table {
       ...attribution.rungs.map(({ rung, label, what }) => `${rung}: ${label}, ${what}`),
       ...layers.flatMap(({ layer, note }) => (note === undefined ? [] : [`${layer}: ${note}`])),
       ...missing.map((reason) => `not measured: ${reason}`),
-      ...(interaction === undefined ? [] : [interactionNote(interaction, notes)]),
+      ...together,
     ],
   };
 }
