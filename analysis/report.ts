@@ -42,7 +42,8 @@ export async function analyse(bundleDir: string, options: AnalyseOptions = {}): 
   return analyseBundle(await openBundle(bundleDir), options);
 }
 
-async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<Analysis> {
+/** The same of a bundle that is open already. */
+export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<Analysis> {
   const runs: JudgedRun[] = [];
   const references = new Map<string, Reference>();
   const collector = new CurveCollector();
