@@ -6,9 +6,17 @@ import { type Placement, placePrograms } from "./checkout.ts";
 import { forgetRefusal, upstreamPlugin } from "./command-plugin.ts";
 import { installPackages, missingPackages } from "./debian.ts";
 import type { PackagePurpose } from "./debian-packages.ts";
+import { imageNames } from "./image-index.ts";
+import {
+  clusterImages,
+  imageIndexRecipe,
+  imageRecipe,
+  type Ingredient,
+  pauseRecipe,
+} from "./images.ts";
 import { istioRecipes } from "./istio.ts";
 import { kubernetesRecipes } from "./kubernetes.ts";
-import { renderListing } from "./listing.ts";
+import { type ListingRow, renderListing } from "./listing.ts";
 import { readToolsManifest, type ToolsManifest } from "./manifest.ts";
 import { toolPaths } from "./paths.ts";
 import {
@@ -22,7 +30,7 @@ import {
   vegetaRecipe,
 } from "./programs.ts";
 import type { Progress } from "./progress.ts";
-import { checkNode, findGo } from "./toolchain.ts";
+import { checkNode, findGo, type GoToolchain } from "./toolchain.ts";
 import { versions } from "./versions.ts";
 
 export type Options = {
@@ -64,7 +72,8 @@ export async function install(installer: Installer, options: Options): Promise<T
     lane.status === "rejected" ? [lane.reason] : [],
   );
   if (failures.length > 0) throw joinFailures(failures);
-  const placements = lanes.flatMap((lane) => (lane.status === "fulfilled" ? lane.value : []));
+  const programs = lanes.flatMap((lane) => (lane.status === "fulfilled" ? lane.value : []));
+  const placements = [...programs, ...(await images(installer, programs))];
   const header = { schema: "ztbench/tools/1", set: "lab", platform } as const;
   const manifest = await placePrograms(root, placements, header);
   await prune(cache, Date.now());
@@ -85,6 +94,7 @@ async function compile(installer: Installer, options: Options): Promise<readonly
     ...(await pulumiRecipes(root, go)),
     // Last, since they take longest: whatever fails before is then known early.
     ...(await chosen(installer, options, await istioRecipes(root, go))),
+    ...(await chosen(installer, options, [await pauseRecipe(root, go)])),
     ...(await chosen(installer, options, await kubernetesRecipes(root, go))),
   ];
   const placements: Placement[] = [];
@@ -93,6 +103,28 @@ async function compile(installer: Installer, options: Options): Promise<readonly
   if (cli === undefined) throw new Failure("bug", "pulumi: no recipe");
   placements.push(await placedCommandPlugin(installer, cli.source, await standInRecipe(root, go)));
   return placements;
+}
+
+/** The images of the cluster and their table, where their programs were made. */
+async function images(
+  installer: Installer,
+  programs: readonly Placement[],
+): Promise<readonly Placement[]> {
+  const go = await findGo();
+  const made = await clusterImages((name) => {
+    const found = programs.find(({ program }) => program.name === name);
+    return found && { ...found.program, source: found.source };
+  });
+  if (made.length === 0) return [];
+  const placements: Placement[] = [];
+  const cached = [];
+  for (const image of made) {
+    const recipe = imageRecipe(image, go);
+    const archive = await fromCache(installer, recipe);
+    placements.push(placement(recipe, archive));
+    cached.push({ image, cached: archive });
+  }
+  return [...placements, await obtained(installer, imageIndexRecipe(cached))];
 }
 
 /**
@@ -140,6 +172,10 @@ async function placedCommandPlugin(
 }
 
 async function obtained(installer: Installer, recipe: Recipe): Promise<Placement> {
+  return placement(recipe, await fromCache(installer, recipe));
+}
+
+async function fromCache(installer: Installer, recipe: Recipe): Promise<CachedProgram> {
   const { cache, progress } = installer;
   const make = async (target: string) => {
     progress(recipe.task);
@@ -148,7 +184,7 @@ async function obtained(installer: Installer, recipe: Recipe): Promise<Placement
   const onWait = () => {
     progress(`${recipe.name}: another run is making it, waiting`);
   };
-  return placement(recipe, await obtain(cache, recipe.key, make, onWait));
+  return obtain(cache, recipe.key, make, onWait);
 }
 
 function placement(
@@ -194,15 +230,38 @@ export async function list(installer: Installer, options: Options): Promise<stri
     envoyRecipe(platform),
     ...(await istioRecipes(root, go)),
     ...(await serviceRecipes(root, go)),
+    await pauseRecipe(root, go),
     ...(await kubernetesRecipes(root, go)),
   ];
-  const rows = await Promise.all(
-    recipes.map(async ({ name, version, author, provenance, key }) => {
-      const isCached = (await lookUp(cache, key)) !== undefined;
-      return { name, version, author, provenance, state: isCached ? "cached" : "to be made" };
-    }),
-  );
+  const rows = await Promise.all(recipes.map((recipe) => rowOf(cache, recipe)));
+  rows.push(...(await imageRows(cache, recipes, go)));
   const missing = (await missingPackages(purposes(options))).map((p) => p.name);
   if (options.json) return JSON.stringify({ programs: rows, missingPackages: missing }, null, 2);
   return renderListing(rows, missing);
+}
+
+/** Keys of images follow from their programs, so they are known once those are there. */
+async function imageRows(
+  cache: string,
+  recipes: readonly Recipe[],
+  go: GoToolchain,
+): Promise<ListingRow[]> {
+  const cached = new Map<string, Ingredient>();
+  for (const { name, version, key } of recipes) {
+    const found = await lookUp(cache, key);
+    if (found !== undefined) cached.set(name, { ...found, version, source: found.file });
+  }
+  const made = await clusterImages((name) => cached.get(name));
+  if (made.length === 0) {
+    const unknown = { version: "", author: "ztbench", provenance: "written here" };
+    return imageNames.map((id) => ({ name: `image ${id}`, ...unknown, state: "to be made" }));
+  }
+  const recipesOfImages = made.map((image) => imageRecipe(image, go));
+  return Promise.all(recipesOfImages.map((recipe) => rowOf(cache, recipe)));
+}
+
+async function rowOf(cache: string, recipe: Recipe): Promise<ListingRow> {
+  const { name, version, author, provenance, key } = recipe;
+  const isCached = (await lookUp(cache, key)) !== undefined;
+  return { name, version, author, provenance, state: isCached ? "cached" : "to be made" };
 }

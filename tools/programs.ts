@@ -122,14 +122,19 @@ export function envoyRecipe(platform: string): Recipe {
 
 const packageSchema = z.object({ version: z.string() });
 
+/** The version of ztbench. */
+export async function ownVersion(root: string): Promise<string> {
+  const text = await readFile(path.join(root, "package.json"), "utf8");
+  return packageSchema.parse(JSON.parse(text)).version;
+}
+
 /** Every program of service/: one for each directory in service/cmd. */
 export async function serviceRecipes(root: string, go: GoToolchain): Promise<readonly Recipe[]> {
   const directory = path.join(root, "service", "cmd");
   const entries = await readdir(directory, { withFileTypes: true }).catch((cause: unknown) => {
     throw new Failure("bug", `${directory}: cannot be read`, { cause });
   });
-  const text = await readFile(path.join(root, "package.json"), "utf8");
-  const { version } = packageSchema.parse(JSON.parse(text));
+  const version = await ownVersion(root);
   const names: string[] = [];
   for (const entry of entries.filter((e) => e.isDirectory())) {
     const files = await readdir(path.join(directory, entry.name));

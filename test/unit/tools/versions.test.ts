@@ -15,6 +15,7 @@ const goModules = [
   "tools/go/kube-router",
   "tools/go/kubernetes",
   "tools/go/kwok",
+  "tools/go/pause",
   "tools/go/pulumi",
   "tools/go/pulumi-kubernetes",
   "tools/go/vegeta",

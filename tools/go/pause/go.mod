@@ -1,0 +1,3 @@
+module ztbench.local/tools/pause
+
+go 1.26.0
