@@ -47,6 +47,15 @@ export function meanInterval(values: readonly number[]): MeanInterval {
   return { n, mean: centre, sd, low: centre - half, high: centre + half };
 }
 
+/** The same of mean, spread and size alone, at any confidence: mean -+ t * sd / sqrt(n). */
+export function tInterval(
+  { mean: centre, sd, n }: Pick<MeanInterval, "mean" | "sd" | "n">,
+  level: number,
+): { readonly low: number; readonly high: number } {
+  const half = (tQuantile((1 + level) / 2, n - 1) * sd) / Math.sqrt(n);
+  return { low: centre - half, high: centre + half };
+}
+
 export type Proportion = {
   readonly hits: number;
   readonly n: number;
