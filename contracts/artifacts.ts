@@ -47,6 +47,8 @@ export const artifactsSchema = z
     istio: version("1.20.2").optional(),
     /** `archives`: hosts pull nothing, every image is in one of the files. */
     imagesFrom: z.enum(["archives", "registry"]),
+    /** Lets releases pass that their makers have not tested together. */
+    allowUntested: z.boolean().default(false),
     files: z.array(artifactSchema).min(1),
   })
   .superRefine(({ files, imagesFrom, istio }, context) => {

@@ -2,7 +2,8 @@
 # Takes k3s and what ran on it off a host, and proves it. Needs `host` and `pod_network`. Upstream's
 # own scripts stop at what k3s made; Calico's links, chains, sets and routes are seen to here, too.
 
-base=''
+# Elsewhere only in tests.
+base=${k3s_base:-}
 k3s_binary=$base/usr/local/bin/k3s
 k3s_etc=$base/etc/rancher
 k3s_data=$base/var/lib/rancher
@@ -18,8 +19,8 @@ k3s_paths() {
     "$base"/run/{k3s,flannel,calico,nodeagent} \
     "$base"/var/lib/{kubelet,cni,calico} \
     "$base"/var/log/{calico,pods,containers} \
-    "$base"/etc/cni/net.d/{10-calico.conflist,calico-kubeconfig} "$base/etc/cni/net.d" "$base/etc/cni" \
-    "$base/opt/cni" "$base/usr/libexec/kubernetes" \
+    "$base"/etc/cni/net.d/{10-calico.conflist,calico-kubeconfig} \
+    "$base"/etc/cni{/net.d,} "$base/opt/cni" "$base/usr/libexec/kubernetes" \
     "$k3s_units"/k3s.service "$k3s_units"/k3s-agent.service
 }
 
@@ -27,8 +28,12 @@ k3s_paths() {
 k3s_sysctls() {
   printf '%s\n' vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops \
     kernel.keys.root_maxkeys kernel.keys.root_maxbytes net.ipv4.ip_forward \
-    net.ipv4.conf.all.forwarding net.ipv4.conf.all.route_localnet \
-    net.bridge.bridge-nf-call-iptables net.bridge.bridge-nf-call-ip6tables
+    net.ipv4.conf.all.forwarding net.ipv4.conf.all.route_localnet
+}
+
+# Modules that change what happens to packets by being there.
+k3s_modules() {
+  sed -nE 's/^(br_netfilter|ipip) .*/\1/p' "$proc/modules" 2>/dev/null || :
 }
 
 k3s_mounts() {
@@ -43,12 +48,14 @@ k3s_mounts() {
 
 # Containers, their shims, and k3s itself, which does not end with its unit.
 k3s_processes() {
-  local directory exe
+  local directory exe group
   for directory in "$proc"/[0-9]*; do
     exe=$(readlink "$directory/exe" 2>/dev/null) || exe=''
-    case $exe in
-      "$k3s_data"/* | "$k3s_binary" | "$k3s_binary (deleted)") printf '%s\n' "${directory##*/}" ;;
-      *) if grep -qs '[:/]kubepods' "$directory/cgroup"; then printf '%s\n' "${directory##*/}"; fi ;;
+    group=''
+    { read -r -d '' group <"$directory/cgroup"; } 2>/dev/null || :
+    case $exe,$group in
+      "$k3s_data"/* | "$k3s_binary",* | "$k3s_binary (deleted)",* | *[:/]kubepods*)
+        printf '%s\n' "${directory##*/}" ;;
     esac
   done
 }
@@ -59,7 +66,8 @@ k3s_links() {
 }
 
 k3s_routes() {
-  { ip -4 route show proto bird; ip -4 route show proto 80; } 2>/dev/null | sed 's/ *$//'
+  { ip -4 route show proto bird || :; ip -4 route show proto 80 || :; } 2>/dev/null |
+    sed 's/ *$//'
 }
 
 k3s_namespaces() { ip netns list 2>/dev/null | sed -nE 's/^(cni-[^ ]+).*/\1/p'; }
@@ -86,7 +94,8 @@ k3s_state() {
   k3s_namespaces | sed 's/^/namespace /'
   k3s_sets | sed 's/^/set /'
   for family in iptables ip6tables; do k3s_rules "$family" | sed "s/^/$family /"; done
-  find "$cgroups" -maxdepth 2 -name 'kubepods*' 2>/dev/null | sed 's/^/cgroup /'
+  { find "$cgroups" -maxdepth 2 -name 'kubepods*' 2>/dev/null || :; } | sed 's/^/cgroup /'
+  k3s_modules | sed 's/^/module /'
   while read -r name; do
     path=$base/proc/sys/${name//.//}
     [ ! -r "$path" ] || printf 'sysctl %s %s\n' "$name" "$(<"$path")"
@@ -119,7 +128,7 @@ k3s_remove() {
     refuse "cluster on host $host: not left as it was before: $(paste -sd, - <<<"$left" |
       sed 's/,/, /g')" "once more: pulumi destroy -s cluster; if it stays, remove it by hand" ||
     return 1
-  rm -f "$k3s_note/before"
+  rm -f "$k3s_note/before" "$k3s_note/started"
   rmdir --ignore-fail-on-non-empty "$k3s_note"
 }
 
@@ -166,6 +175,9 @@ k3s_clear_network() {
     "$family-save" | grep -vE "^(:|-A ).*($k3s_rule|${pod_network//./\\.})" |
       "$family-restore" || :
   done
+  while read -r name; do
+    was_before "module $name" || modprobe --remove "$name" 2>/dev/null || :
+  done < <(k3s_modules)
   # Sets refer to each other, so those that are used go in a second pass.
   for family in first second; do
     while read -r name; do ipset destroy "$name" 2>/dev/null || :; done < <(k3s_sets)

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# Puts k3s on a host. Needs the functions of lease.sh and k3s-removal.sh, and `host`, `directory` (of
-# the files), `unit` (k3s or k3s-agent), `program`, `archives` (array), `address`, `api_port`,
-# `wait_seconds`; and `k3s_configuration` and `k3s_unit`, which print those files.
+# Puts k3s on a host. Needs the functions of lease.sh and k3s-removal.sh, and `host`, `directory`
+# (of the files), `unit` (k3s or k3s-agent), `program`, `address`, `api_port`, `wait_seconds`,
+# `join_seconds`, the arrays `archives` and `images`, and `k3s_configuration` and `k3s_unit`, which
+# print those files.
 
 token_file=$k3s_etc/k3s/cluster-token
 kubeconfig=$k3s_etc/k3s/k3s.yaml
@@ -50,9 +51,14 @@ k3s_place_files() {
   done
 }
 
-k3s_install() {
+# The note of what was there before comes first, so that whatever follows is known as ours.
+k3s_claim() {
   k3s_refuse_foreign
   k3s_remember
+}
+
+k3s_install() {
+  k3s_claim
   umask 077
   k3s_place_files
   mkdir -p "$k3s_etc/k3s"
@@ -74,13 +80,19 @@ k3s_server_token() {
 
 k3s_agent_token() { # TOKEN
   [[ $1 =~ ^K10[0-9a-f]{64}::[^:]+:.+$ ]] ||
-    refuse "cluster token: host $host was not given the full form, K10HASH::server:SECRET expected" \
+    refuse "cluster token: not the full form on host $host, K10HASH::server:SECRET expected" \
       "pulumi up -s cluster" || return 1
   printf '%s\n' "$1" >"$token_file"
 }
 
 k3s_start() {
-  local state deadline=$((SECONDS + wait_seconds))
+  local state made deadline=$((SECONDS + wait_seconds))
+  made=$({ k3s_configuration; k3s_unit; cat "$token_file"; echo "$directory"; } | sha256sum)
+  if [ "$(cat "$k3s_note/started" 2>/dev/null)" = "$made" ] &&
+    systemctl is-active --quiet "$unit.service"; then
+    return 0
+  fi
+  mkdir -p "$k3s_units"
   (umask 022 && k3s_unit >"$k3s_units/$unit.service")
   systemctl daemon-reload
   systemctl enable "$unit.service" 2>/dev/null
@@ -88,11 +100,11 @@ k3s_start() {
   systemctl restart --no-block "$unit.service"
   while :; do
     state=$(systemctl show --property=ActiveState --value "$unit.service")
-    [ "$state" != active ] || return 0
-    ((SECONDS < deadline)) || break
+    [ "$state" != active ] || break
+    ((SECONDS < deadline)) || k3s_report "$state" || return 1
     sleep "$poll_seconds"
   done
-  k3s_report "$state"
+  printf '%s\n' "$made" >"$k3s_note/started"
 }
 
 # Says why in our words where k3s's are known; its last lines follow, without secrets.
@@ -115,7 +127,8 @@ k3s_report() { # STATE
   printf 'unit %s on host %s: %s after %s s, active expected, %s\n' \
     "$unit.service" "$host" "${1:-unknown}" "$wait_seconds" "$reason" >&2
   tail -n 8 <<<"$lines" | sed 's/^/    /' >&2
-  printf '  next: mend that, then: pulumi up -s cluster; or take it off: pulumi destroy -s cluster\n' >&2
+  printf '  next: %s\n' \
+    'mend that, then pulumi up -s cluster; or take it off: pulumi destroy -s cluster' >&2
   return 1
 }
 
@@ -123,8 +136,8 @@ k3s_wait_for_api() {
   local answer='' deadline=$((SECONDS + wait_seconds))
   until answer=$(kubectl get --raw /readyz 2>&1) && [ "$answer" = ok ]; do
     ((SECONDS < deadline)) ||
-      refuse "cluster: API server on host $host is not ready after $wait_seconds s: ${answer##*$'\n'}" \
-        "journalctl -u k3s on $host" || return 1
+      refuse "cluster: API server on host $host is not ready after $wait_seconds s: $(
+        tail -n 1 <<<"$answer")" "journalctl -u k3s on $host" || return 1
     sleep "$poll_seconds"
   done
 }
@@ -156,12 +169,12 @@ k3s_cluster_facts() {
 
 # Waits until a host is known as a node at the address that it should have.
 k3s_node() { # NAME ADDRESS
-  local seen='' deadline=$((SECONDS + wait_seconds))
+  local seen='' deadline=$((SECONDS + join_seconds))
   local shown='{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}'
   until seen=$(kubectl get node "$1" -o "jsonpath=$shown" 2>&1) && [ "$seen" = "$1 $2" ]; do
     ((SECONDS < deadline)) ||
-      refuse "node $1: has not joined the cluster after $wait_seconds s, \"$1 $2\" expected: ${seen##*$'\n'}" \
-        "journalctl -u k3s-agent on $1" || return 1
+      refuse "node $1: has not joined the cluster after $join_seconds s, $2 expected, found: $(
+        tail -n 1 <<<"$seen")" "journalctl -u k3s-agent on $1" || return 1
     sleep "$poll_seconds"
   done
   for shown in kubeletVersion containerRuntimeVersion kernelVersion osImage; do
@@ -172,12 +185,13 @@ k3s_node() { # NAME ADDRESS
 
 # Every image must have come with an archive: on a host without registries, a pod would wait for it
 # for ever.
-k3s_require_images() { # NAME...
+k3s_require_images() {
+  [ "${#images[@]}" -gt 0 ] || return 0
   local there name missing=() deadline=$((SECONDS + wait_seconds))
   while :; do
     there=$(timeout 20 "$k3s_binary" ctr --namespace k8s.io images list --quiet 2>&1) || there=''
     missing=()
-    for name; do grep -qxF "$name" <<<"$there" || missing+=("$name"); done
+    for name in "${images[@]}"; do grep -qxF "$name" <<<"$there" || missing+=("$name"); done
     [ "${#missing[@]}" -gt 0 ] || return 0
     ((SECONDS < deadline)) || break
     sleep "$poll_seconds"

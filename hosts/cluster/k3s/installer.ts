@@ -13,6 +13,7 @@ import {
   reservedCpus,
   serverConfiguration,
 } from "./configuration.ts";
+import { requiredImages, requireTested } from "./releases.ts";
 
 /** Archives are read again at each start, several hundred megabytes of them. */
 const startSeconds = 180;
@@ -39,6 +40,8 @@ function install(given: ClusterPlace): ClusterInstallation {
   const files = filesOf(place);
   const server = hostOf(testbed, "gateway");
   const others = testbed.hosts.filter(({ name }) => name !== server.name);
+  requireTested(artifacts);
+  const claims = testbed.hosts.map((host) => claimTask(place, host, files));
   const [start, token, kubeconfig] = serverTasks(place, server, files);
   const agents = others.map((host) => agentTask(place, host, files, token.id));
   const joined = testbed.hosts.map((host) =>
@@ -52,7 +55,7 @@ function install(given: ClusterPlace): ClusterInstallation {
   };
   return {
     files: Object.fromEntries(testbed.hosts.map(({ name }) => [name, files])),
-    tasks: [start, token, kubeconfig, ...agents, ...joined, facts],
+    tasks: [...claims, start, token, kubeconfig, ...agents, ...joined, facts],
     outputs: {
       kubeconfig: kubeconfig.id,
       facts: facts.id,
@@ -62,6 +65,7 @@ function install(given: ClusterPlace): ClusterInstallation {
 }
 
 const k3sId = (host: Host) => `${host.name}-k3s`;
+const claimId = (host: Host) => `${host.name}-before`;
 const nodeId = (host: string) => `${host}-node`;
 
 function filesOf({ artifacts, files }: K3sPlace): ClusterFile[] {
@@ -91,6 +95,9 @@ function prelude(place: K3sPlace, host: Host, files: readonly ClusterFile[]): st
     `directory=${directoryOf(files)}`,
     `unit=${mode === "server" ? "k3s" : "k3s-agent"}`,
     `program=${quote(program)}`,
+    `images=(${requiredImages(artifacts, settings.mesh === "istio")
+      .map(quote)
+      .join(" ")})`,
     `archives=(${archives.map(quote).join(" ")})`,
     `address=${address}`,
     `api_port=${settings.apiPort}`,
@@ -105,6 +112,21 @@ function prelude(place: K3sPlace, host: Host, files: readonly ClusterFile[]): st
   ].join("\n");
 }
 
+/**
+ * Notes what is there before anything is put on the host. Undone last: then it takes off whatever an
+ * interrupted run has left, which the engine knows nothing of.
+ */
+function claimTask(place: K3sPlace, host: Host, files: readonly ClusterFile[]): ClusterTask {
+  return {
+    id: claimId(host),
+    host: host.name,
+    script: { prelude: prelude(place, host, files), create: "k3s_claim", remove: "k3s_remove" },
+    timeoutSeconds: taskSeconds,
+    after: [],
+    needsFiles: false,
+  };
+}
+
 function serverTasks(
   place: K3sPlace,
   server: Host,
@@ -116,11 +138,17 @@ function serverTasks(
     host: server.name,
     script: {
       prelude: common,
-      create: ["k3s_install", "k3s_server_token", "k3s_start", "k3s_wait_for_api"].join("\n"),
+      create: [
+        "k3s_install",
+        "k3s_server_token",
+        "k3s_start",
+        "k3s_wait_for_api",
+        "k3s_require_images",
+      ].join("\n"),
       remove: "k3s_remove",
     },
     timeoutSeconds: taskSeconds,
-    after: [],
+    after: [claimId(server)],
     needsFiles: true,
   };
   const print = (id: string, create: string): ClusterTask => ({
@@ -153,7 +181,12 @@ function agentTask(
 ): ClusterTask {
   const script: HostScript = {
     prelude: prelude(place, host, files),
-    create: ["k3s_install", 'k3s_agent_token "$cluster_token"', "k3s_start"].join("\n"),
+    create: [
+      "k3s_install",
+      'k3s_agent_token "$cluster_token"',
+      "k3s_start",
+      "k3s_require_images",
+    ].join("\n"),
     remove: "k3s_remove",
   };
   return {
@@ -161,7 +194,7 @@ function agentTask(
     host: host.name,
     script,
     timeoutSeconds: taskSeconds,
-    after: [],
+    after: [claimId(host)],
     needsFiles: true,
     receives: { cluster_token: token },
   };
