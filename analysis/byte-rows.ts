@@ -107,7 +107,9 @@ export abstract class ByteRows {
     if (bytes[start] === quote) return this.#quotedEnd(field, after, bytesMax);
     let end = start;
     for (const length = bytes.length; end < length; end += 1) {
-      const byte = bytes[end];
+      const byte = bytes[end] ?? 0;
+      // All that can end a field lies below almost all that can be in one.
+      if (byte > comma) continue;
       if (byte === after) break;
       if (byte === newline || byte === comma || byte === quote) this.#failPlain(field, after);
     }

@@ -84,7 +84,7 @@ export class Collector {
         const dueNs = seq * intervalNs;
         const lagNs = sentNs - startNs - dueNs;
         least.record(dueNs, lagNs);
-        grid.record(dueNs + lagNs, latencyNs, lagNs);
+        grid.record(dueNs, lagNs, latencyNs);
         if (dueNs < fromNs || dueNs >= toNs) {
           this.#outside += 1;
           return;
