@@ -5,23 +5,25 @@ import { stringify } from "yaml";
 import { Failure } from "../contracts/failure.ts";
 import { layLab, refuseNetwork } from "../hosts/lab/layout.ts";
 import { labDown, labStatus, labUp } from "../hosts/lab/lab.ts";
+import type { LabProfile } from "../hosts/lab/profile.ts";
 import { initTestbed, makeStack } from "./init.ts";
 import { callEngine, engineFailure, listStacks } from "./pulumi.ts";
 import { type Io, readArguments, type Verb } from "./verb.ts";
 import { existsWorkspace, labTestbedFile, type Workspace, workspaceOf } from "./workspace.ts";
 
-const usage = `./ztbench lab up | down [--force] | status [--json]
+const usage = `./ztbench lab up [--kubernetes] | down [--force] | status [--json]
 
   up      raise client, gateway and server inside this machine and make them the current testbed
   down    remove them and everything that up made; refused while stacks hold resources,
           unless --force, which forgets what those stacks hold
   status  what is up
 
-  --name NAME    another lab beside the usual one; also the name of its testbed
-  --network N    its management subnet is 198.18.(16+N).0/24; 0 if not given`;
+  --kubernetes    hosts that can be nodes of a cluster; pulumi up -s cluster then makes one
+  --name NAME     another lab beside the usual one; also the name of its testbed
+  --network N     its management subnet is 198.18.(16+N).0/24; 0 if not given`;
 
 /** Which lab is meant; several can be up on one machine. */
-type Choice = { readonly name: string; readonly network: number };
+type Choice = { readonly name: string; readonly network: number; readonly profile: LabProfile };
 
 export const lab: Verb = {
   summary: "up, down or status of three hosts inside this machine",
@@ -32,10 +34,13 @@ export const lab: Verb = {
       force: { type: "boolean" },
       name: { type: "string" },
       network: { type: "string" },
+      kubernetes: { type: "boolean" },
     } as const;
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
     const [action] = positionals;
-    const choice = { name: values.name ?? "lab", network: readNetwork(values.network ?? "0") };
+    const profile: LabProfile = values.kubernetes === true ? "kubernetes" : "native";
+    const network = readNetwork(values.network ?? "0");
+    const choice = { name: values.name ?? "lab", network, profile };
     // Before anything is looked at: the name becomes part of paths.
     layLab(choice.name, choice.network);
     switch (action ?? "") {
@@ -68,7 +73,8 @@ async function up(choice: Choice, io: Io, json: boolean): Promise<number> {
   if (json) io.print(JSON.stringify({ testbed: raised.testbed, warnings: raised.warnings }));
   else {
     io.say("the lab is up and is the current testbed");
-    io.say('  next: eval "$(./ztbench env)" && pulumi up -s hosts');
+    const cluster = choice.profile === "kubernetes" ? " && pulumi up -s cluster" : "";
+    io.say(`  next: eval "$(./ztbench env)" && pulumi up -s hosts${cluster}`);
   }
   return 0;
 }
@@ -106,7 +112,8 @@ async function status(choice: Choice, io: Io, json: boolean): Promise<number> {
     io.print(JSON.stringify(found));
     return 0;
   }
-  io.print(`lab: ${found.state}`);
+  const profile = found.profile === undefined ? "" : `, profile ${found.profile}`;
+  io.print(`lab: ${found.state}${profile}`);
   for (const host of found.hosts) {
     const process = host.supervisor === undefined ? "not running" : `process ${host.supervisor}`;
     io.print(`  ${host.role.padEnd(8)} ${process}, ${host.answers ? "answers" : "no answer"}`);

@@ -43,6 +43,8 @@ export type HostPayload = {
   readonly files: readonly PayloadFile[];
   /** In the order in which they are started. */
   readonly units: readonly PayloadUnit[];
+  /** How long a started unit may take until it listens on all of its ports; 10 if absent. */
+  readonly listenSeconds?: number;
   /** An nftables table of our own, e.g. `inet ztbench`, with the text that makes it. */
   readonly firewall?: { readonly table: string; readonly text: string };
   /** In the order in which they are made; undone in reverse. */
@@ -64,8 +66,7 @@ export function payloadIdOf({ host, name }: Pick<HostPayload, "host" | "name">):
 /** Where the host's service manager looks for units that do not outlive a reboot. */
 const unitDirectory = "/run/systemd/system";
 
-/** How long a started unit may take until it listens on all of its ports, seconds. */
-const listenSeconds = 10;
+const defaultListenSeconds = 10;
 
 /** How long to wait for a script that an interrupted engine has left running, seconds. */
 const lockSeconds = 30;
@@ -114,7 +115,7 @@ function renderPrelude(payload: HostPayload): string {
     ...Object.keys(payload.receives ?? {}).map(addToDigest),
     `table=${quote(payload.firewall?.table ?? "")}`,
     `unit_directory=${unitDirectory}`,
-    `listen_seconds=${listenSeconds}`,
+    `listen_seconds=${payload.listenSeconds ?? defaultListenSeconds}`,
     `lock_seconds=${lockSeconds}`,
     `units=${words(payload.units.map((unit) => unit.name))}`,
     `ports=${words(ports)}`,

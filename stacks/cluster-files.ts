@@ -1,23 +1,28 @@
 /** Finds the files that a cluster needs on this machine, and takes their digests. */
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { Failure } from "../contracts/failure.ts";
 import type { ClusterFile } from "../hosts/cluster/cluster.ts";
 import { toolPaths } from "../tools/paths.ts";
 
+const archiveSuffix = ".tar";
+const allArchives = `*${archiveSuffix}`;
+
 const root = path.resolve(import.meta.dirname, "..");
 
 /**
  * The named files, from the directories of the installer, or from those that the configuration
  * names, separated by colons. Names that end in `.tar` are image archives; all others are programs.
+ * `*.tar` stands for all archives that are there.
  *
  * @throws Failure `testbed` naming every file that is missing
  */
 export function readClusterFiles(names: readonly string[]): ReadonlyMap<string, ClusterFile> {
   const directories = clusterDirectories();
-  const found = names.map((name) => [name, findIn(directories, name)] as const);
+  const all = names.flatMap((name) => (name === allArchives ? archivesIn(directories) : [name]));
+  const found = [...new Set(all)].map((name) => [name, findIn(directories, name)] as const);
   const missing = found.filter(([, source]) => source === undefined).map(([name]) => name);
   if (missing.length > 0) {
     throw new Failure(
@@ -30,7 +35,7 @@ export function readClusterFiles(names: readonly string[]): ReadonlyMap<string, 
   return new Map(
     files.map(({ name, source }) => [
       name,
-      { name, source, digest: digestOf(source), executable: !name.endsWith(".tar") },
+      { name, source, digest: digestOf(source), executable: !name.endsWith(archiveSuffix) },
     ]),
   );
 }
@@ -40,6 +45,11 @@ function clusterDirectories(): string[] {
   if (named !== undefined) return named.split(":").map((name) => path.resolve(root, name));
   const { clusterBin, images } = toolPaths(root);
   return [clusterBin, images];
+}
+
+function archivesIn(directories: readonly string[]): string[] {
+  const names = directories.filter((name) => existsSync(name)).flatMap((name) => readdirSync(name));
+  return names.filter((name) => name.endsWith(archiveSuffix)).sort();
 }
 
 function findIn(directories: readonly string[], name: string): string | undefined {

@@ -24,13 +24,13 @@ const installers: Readonly<Partial<Record<ClusterKind, ClusterInstaller>>> = {
  *   kind that has no installer
  */
 export async function clusterStack(): Promise<Record<string, unknown>> {
-  const { testbed } = await deployedTestbed();
+  const { testbed, facts } = await deployedTestbed();
   const settings = settingsOf(testbed);
   const installer = installerOf(testbed.clusterKind);
   const owner = ownerOf(new pulumi.Config("ztbench"));
   const files = readClusterFiles(installer.files);
   await requireReachable(testbed.hosts);
-  const installation = installer.install({ testbed, settings, files });
+  const installation = installer.install({ testbed, settings, files, facts });
   const cluster = new Cluster("cluster", { testbed, settings, owner, installation });
   return { ...cluster.outputs };
 }

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { roles } from "../../contracts/testbed.ts";
 import { dataAddressOf } from "./layout.ts";
+import { type LabProfile, nodeMaskedUnits, nodePackages } from "./profile.ts";
 
 export const basePackages = [
   "ca-certificates",
@@ -111,7 +112,18 @@ const customizeHooks = [
   'rm -f "$1"/etc/hostname "$1"/etc/resolv.conf',
 ];
 
+/** What a root of this profile is made of. */
+export function packagesOf(profile: LabProfile): readonly string[] {
+  return profile === "kubernetes" ? [...basePackages, ...nodePackages] : basePackages;
+}
+
+/** What does not start in a root of this profile. */
+export function maskedUnitsOf(profile: LabProfile): readonly string[] {
+  return profile === "kubernetes" ? [...maskedUnits, ...nodeMaskedUnits] : maskedUnits;
+}
+
 export type BaseTarget = {
+  readonly profile: LabProfile;
   readonly suite: string;
   readonly architecture: string;
   /** Apt sources file of the machine. */
@@ -123,8 +135,8 @@ export function baseKey(target: BaseTarget): string {
   const content = JSON.stringify([
     target.suite,
     target.architecture,
-    basePackages,
-    maskedUnits,
+    packagesOf(target.profile),
+    maskedUnitsOf(target.profile),
     baseFiles,
     excludedPaths,
     customizeHooks,
@@ -139,7 +151,7 @@ export function mmdebstrapArgv(target: BaseTarget, directory: string): string[] 
     "--mode=root",
     "--variant=minbase",
     `--architectures=${target.architecture}`,
-    `--include=${basePackages.join(",")}`,
+    `--include=${packagesOf(target.profile).join(",")}`,
     '--aptopt=APT::Install-Recommends "false"',
     "--dpkgopt=force-unsafe-io",
     ...excludedPaths.map((path) => `--dpkgopt=path-exclude=${path}`),

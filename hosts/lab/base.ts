@@ -7,7 +7,7 @@ import { $ } from "zx";
 import {
   baseFiles,
   baseKey,
-  maskedUnits,
+  maskedUnitsOf,
   mmdebstrapArgv,
   sealedArgv,
   type BaseTarget,
@@ -15,6 +15,7 @@ import {
 import { attempt, commandEnvironment, demand, lastLines } from "./command.ts";
 import { persistentPath } from "./layout.ts";
 import { withLock } from "./lock.ts";
+import type { LabProfile } from "./profile.ts";
 
 /** Written last into a root; its content identifies the exact package versions. */
 const completeMark = ".ztbench-base";
@@ -36,9 +37,10 @@ export type Base = {
  */
 export async function ensureBase(
   stateDir: string,
+  profile: LabProfile,
   progress: (line: string) => void,
 ): Promise<Base> {
-  const target = await baseTarget();
+  const target = await baseTarget(profile);
   const key = baseKey(target);
   const directory = join(stateDir, `base-${key}`);
   const ready = await readBase(directory, key);
@@ -79,7 +81,10 @@ async function build(
 ): Promise<void> {
   const started = Date.now();
   const elapsed = (): string => ((Date.now() - started) / 1000).toFixed(0);
-  progress(`base root: building once, Debian ${target.suite}, about a minute`);
+  progress(
+    `base root: building once for profile ${target.profile}, Debian ${target.suite}, ` +
+      "about a minute",
+  );
   const building = $({
     quiet: true,
     nothrow: true,
@@ -104,14 +109,14 @@ async function build(
       { hint: "check that apt can reach its archive (apt-get update), then run it again" },
     );
   }
-  await finish(part);
+  await finish(target.profile, part);
   progress(`base root: ready after ${elapsed()} s`);
 }
 
 /** Writes masks, configuration and the manifest into a root that mmdebstrap has left. */
-async function finish(part: string): Promise<void> {
+async function finish(profile: LabProfile, part: string): Promise<void> {
   const units = join(part, "etc/systemd/system");
-  for (const unit of maskedUnits) {
+  for (const unit of maskedUnitsOf(profile)) {
     await rm(join(units, unit), { force: true });
     await symlink("/dev/null", join(units, unit));
   }
@@ -133,7 +138,7 @@ async function finish(part: string): Promise<void> {
   await writeFile(join(part, completeMark), `${hash}\n`);
 }
 
-async function baseTarget(): Promise<BaseTarget> {
+async function baseTarget(profile: LabProfile): Promise<BaseTarget> {
   const release = await readFile("/etc/os-release", "utf8");
   const suite = /^VERSION_CODENAME="?([a-z]+)"?$/m.exec(release)?.[1];
   const sources = await firstFile([
@@ -149,7 +154,7 @@ async function baseTarget(): Promise<BaseTarget> {
     );
   }
   const architecture = (await demand(["dpkg", "--print-architecture"])).trim();
-  return { suite, architecture, sources };
+  return { profile, suite, architecture, sources };
 }
 
 async function firstFile(paths: readonly string[]): Promise<string | undefined> {

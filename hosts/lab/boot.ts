@@ -53,6 +53,7 @@ export async function wireNetworks(lab: Lab): Promise<boolean> {
 /** Starts one host; returns when its supervisor is on its way, not when it answers. */
 export async function startHost(lab: Lab, host: HostLayout, baseDirectory: string): Promise<void> {
   const nspawn = nspawnArgv({
+    profile: lab.profile,
     host,
     baseDirectory,
     keysDirectory: lab.paths.keys,
@@ -63,8 +64,8 @@ export async function startHost(lab: Lab, host: HostLayout, baseDirectory: strin
     return;
   }
   const { prefix } = lab.layout;
-  const watch = await makeCgroup(`${prefix}/watch`);
-  const own = await makeCgroup(`${prefix}/${host.role}`);
+  const watch = await makeCgroup(`${prefix}/watch`, "native");
+  const own = await makeCgroup(`${prefix}/${host.role}`, lab.profile);
   const log = await open(lab.paths.logOf(host.role), "a");
   try {
     const [program = "sh", ...argv] = watchArgv(host.machine, nspawn);

@@ -11,7 +11,7 @@ export type LabKeys = {
   readonly hostKeys: Readonly<Record<Role, string>>;
 };
 
-/** Makes what is missing and writes `known_hosts` and `ssh_config` anew. */
+/** Makes what is missing and writes `known_hosts`, `ssh_config` and `hosts` anew. */
 export async function ensureKeys(directory: string, layout: LabLayout): Promise<LabKeys> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const identityFile = join(directory, "id");
@@ -30,7 +30,14 @@ export async function ensureKeys(directory: string, layout: LabLayout): Promise<
   };
   await replaceFile(join(directory, "known_hosts"), knownHosts(layout, hostKeys));
   await replaceFile(join(directory, "ssh_config"), sshConfig(layout, directory));
+  await replaceFile(join(directory, "hosts"), hostsFile(layout));
   return { identityFile, hostKeys };
+}
+
+/** `/etc/hosts` of a lab whose data network is its own. */
+export function hostsFile(layout: LabLayout): string {
+  const hosts = layout.hosts.map((host) => `${host.dataAddress} ${host.role}`);
+  return ["127.0.0.1 localhost", ...hosts].map((line) => `${line}\n`).join("");
 }
 
 /** `known_hosts` text: each host by role and by address. */

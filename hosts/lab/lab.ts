@@ -15,9 +15,16 @@ import {
 import { ensureKeys, type LabKeys } from "./keys.ts";
 import { withLock } from "./lock.ts";
 import { checkOwner, checkPrograms, checkRange, checkRoot, machineBootId } from "./machine.ts";
-import { guardRules, hostBatch, machineBatch, switchBatch } from "./network.ts";
+import {
+  guardRules,
+  hostBatch,
+  machineAddressBatch,
+  machineBatch,
+  switchBatch,
+} from "./network.ts";
 import { nspawnArgv } from "./nspawn.ts";
 import { openLab, type Lab, type LabOptions } from "./options.ts";
+import type { LabProfile } from "./profile.ts";
 import { isSupervisor, listProcesses } from "./processes.ts";
 import { tracesOf } from "./snapshot.ts";
 import { missingParts, readState, writeState, type LabState } from "./state.ts";
@@ -49,6 +56,8 @@ export type LabHostStatus = {
 export type LabStatus = {
   /** `broken` is anything between; `labUp` mends it. */
   readonly state: "up" | "down" | "broken";
+  /** Of the lab that is up; undefined if none is. */
+  readonly profile: LabProfile | undefined;
   readonly testbed: Testbed | undefined;
   readonly warnings: readonly LabWarning[];
   readonly hosts: readonly LabHostStatus[];
@@ -73,7 +82,7 @@ export async function labUp(given: Partial<LabOptions> = {}): Promise<LabUp> {
     checkOwner(lab, await listProcesses());
     // Before the base is built, which takes a minute; a lab that is up has passed this check.
     if ((await readState(lab)) === undefined) await checkRange(lab.layout);
-    const base = await ensureBase(lab.stateDir, lab.progress);
+    const base = await ensureBase(lab.stateDir, lab.profile, lab.progress);
     const keys = await ensureKeys(lab.paths.keys, lab.layout);
     const stamp = stampOf(lab, base, keys);
     const seconds = (): number => (Date.now() - started) / 1000;
@@ -128,6 +137,7 @@ export async function labStatus(given: Partial<LabOptions> = {}): Promise<LabSta
   const whole = state !== undefined && missing.length === 0 && hosts.every((h) => h.answers);
   return {
     state: whole ? "up" : traces.length === 0 ? "down" : "broken",
+    profile: state?.profile,
     testbed: state?.testbed,
     warnings: state?.warnings ?? [],
     hosts,
@@ -184,7 +194,8 @@ async function raise(lab: Lab, base: Base, keys: LabKeys, stamp: string): Promis
     scheduling,
   });
   const warnings = [...warningsOf(lab, facts, guarded, cpus.length)];
-  const state = { stamp, machineBoot: await machineBootId(), guarded, testbed, warnings };
+  const { profile } = lab;
+  const state = { stamp, machineBoot: await machineBootId(), guarded, profile, testbed, warnings };
   await writeState(lab, state);
   return state;
 }
@@ -220,14 +231,19 @@ function stampOf(lab: Lab, base: Base, keys: LabKeys): string {
   const hosts = lab.layout.hosts.map((host) => [
     hostBatch(lab.layout, host),
     nspawnArgv({
+      profile: lab.profile,
       host,
       baseDirectory: base.directory,
       keysDirectory: lab.paths.keys,
       persistentDirectory: lab.paths.persistentOf(host.role),
     }),
   ]);
-  const networks = [switchBatch(lab.layout), machineBatch(lab.layout), guardRules(lab.layout)];
-  const content = JSON.stringify([base.manifest, keys.hostKeys, hosts, networks]);
+  const { layout } = lab;
+  const networks = [switchBatch, machineBatch, machineAddressBatch, guardRules];
+  const content = JSON.stringify([
+    ...[base.manifest, keys.hostKeys, hosts],
+    networks.map((render) => render(layout)),
+  ]);
   return createHash("sha256").update(content).digest("hex");
 }
 

@@ -1,7 +1,8 @@
 /** Names and addresses of one lab, derived from its name and network number alone. */
 import { createHash } from "node:crypto";
 import { Failure } from "../../contracts/failure.ts";
-import { roles, type Role } from "../../contracts/testbed.ts";
+import { type ClusterSettings, roles, type Role } from "../../contracts/testbed.ts";
+import { clusterNetworks, type LabProfile } from "./profile.ts";
 
 /** Where the hosts keep what must outlive their reboot. */
 export const persistentPath = "/var/lib/ztbench";
@@ -10,8 +11,7 @@ export const persistentPath = "/var/lib/ztbench";
 export const highestNetwork = 15;
 
 export const dataPrefixLength = 24;
-const dataNet = "198.18.0";
-export const dataNetwork = `${dataNet}.0/${dataPrefixLength}`;
+const nativeDataPrefix = "198.18.0";
 const firstManagementOctet = 16;
 const hostOctets: Readonly<Record<Role, number>> = { client: 10, gateway: 20, server: 30 };
 
@@ -35,6 +35,11 @@ export type HostLayout = {
 export type LabLayout = {
   readonly name: string;
   readonly network: number;
+  readonly profile: LabProfile;
+  /** CIDR of the data addresses. */
+  readonly dataNetwork: string;
+  /** There if the hosts are to be nodes of a cluster. */
+  readonly cluster: ClusterSettings | undefined;
   /** Prefix of namespaces, units and machines; also the cgroup and the nft table. */
   readonly prefix: string;
   /** Namespace that holds nothing but the data bridge. */
@@ -47,23 +52,28 @@ export type LabLayout = {
   readonly hosts: readonly HostLayout[];
 };
 
-/** Address of a role on the data network, the same in every lab. */
-export function dataAddressOf(role: Role): string {
-  return `${dataNet}.${hostOctets[role]}`;
+/** Address of a role on the data network, the same in every lab without a cluster. */
+export function dataAddressOf(role: Role, dataPrefix = nativeDataPrefix): string {
+  return `${dataPrefix}.${hostOctets[role]}`;
 }
 
 /**
  * Derives every name and address of a lab.
  * @throws Failure `usage` when the name or the number cannot be used
  */
-export function layLab(name: string, network: number): LabLayout {
+export function layLab(name: string, network: number, profile: LabProfile = "native"): LabLayout {
   checkName(name);
   checkNetwork(network);
+  const { dataPrefix, ...cluster } =
+    profile === "kubernetes" ? clusterNetworks(network) : { dataPrefix: nativeDataPrefix };
   const prefix = `ztlab-${name}`;
   const management = `198.18.${firstManagementOctet + network}`;
   return {
     name,
     network,
+    profile,
+    dataNetwork: `${dataPrefix}.0/${dataPrefixLength}`,
+    cluster: "apiPort" in cluster ? cluster : undefined,
     prefix,
     switchNamespace: `${prefix}-switch`,
     managementSubnet: `${management}.0/24`,
@@ -73,7 +83,7 @@ export function layLab(name: string, network: number): LabLayout {
       role,
       machine: `${prefix}-${role}`,
       link: `${name}-${role}`,
-      dataAddress: dataAddressOf(role),
+      dataAddress: dataAddressOf(role, dataPrefix),
       dataMac: macOf(`${prefix}-${role}`),
       managementAddress: `${management}.${hostOctets[role]}`,
       uuid: uuidOf(`${prefix}-${role}`),

@@ -2,6 +2,7 @@
  * Renders the lab's networks: a data bridge in a namespace of its own, and one management link per
  * host into the machine's namespace. There is no forwarding, no translation and no default route.
  */
+import type { Role } from "../../contracts/testbed.ts";
 import { dataPrefixLength, type HostLayout, type LabLayout } from "./layout.ts";
 
 /** Names inside the hosts, the same for all of them. */
@@ -44,8 +45,21 @@ export function machineAddressBatch(layout: LabLayout): string {
       `addr add ${layout.machineAddress}/32 dev ${host.link}`,
       `link set ${host.link} up`,
       `route add ${host.managementAddress}/32 dev ${host.link} src ${layout.machineAddress}`,
+      ...(isApiHost(layout, host)
+        ? [
+            `route add ${host.dataAddress}/32 via ${host.managementAddress} dev ${host.link} ` +
+              `src ${layout.machineAddress}`,
+          ]
+        : []),
     ]),
   );
+}
+
+/** The API server of a cluster is the second door, at the data address of this host alone. */
+const apiRole: Role = "gateway";
+
+function isApiHost(layout: LabLayout, host: HostLayout): boolean {
+  return layout.cluster !== undefined && host.role === apiRole;
 }
 
 /** `ip -batch` text for the namespace of one host. */
@@ -85,7 +99,8 @@ export function linkSysctls(layout: LabLayout): string[] {
 }
 
 /**
- * nft text: a host may answer SSH and never open anything towards the machine. The hook is bound
+ * nft text: a host may answer SSH, one of them an API client, and never open anything towards the
+ * machine. The hook is bound
  * to the lab's own links; no connection tracking, nothing global.
  */
 export function guardRules(layout: LabLayout): string {
@@ -94,6 +109,14 @@ export function guardRules(layout: LabLayout): string {
       `    iifname "${host.link}" ip saddr ${host.managementAddress} ` +
       `ip daddr ${layout.machineAddress} jump answers`,
   );
+  const doors = layout.hosts
+    .filter((host) => isApiHost(layout, host))
+    .map(
+      (host) =>
+        `    iifname "${host.link}" ip saddr ${host.dataAddress} ` +
+        `ip daddr ${layout.machineAddress} tcp sport ${layout.cluster?.apiPort ?? 0} ` +
+        "tcp flags & (fin | syn | rst | ack) != syn accept",
+    );
   return [
     `table netdev ${layout.prefix} {`,
     "  chain answers {",
@@ -105,6 +128,7 @@ export function guardRules(layout: LabLayout): string {
       "priority 0; policy drop;",
     "    ether type arp accept",
     ...answers,
+    ...doors,
     "  }",
     "}",
     "",

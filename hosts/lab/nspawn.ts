@@ -1,7 +1,9 @@
 /** Renders how a host's container is started, with or without systemd as the machine's PID 1. */
 import { persistentPath, type HostLayout } from "./layout.ts";
+import { type LabProfile, nodeNspawnArguments } from "./profile.ts";
 
 export type NspawnInput = {
+  readonly profile: LabProfile;
   readonly host: HostLayout;
   readonly baseDirectory: string;
   readonly keysDirectory: string;
@@ -48,6 +50,9 @@ export function nspawnArgv(input: NspawnInput): string[] {
     `--bind-ro=${keys}/host_${host.role}.pub:${sshKey}.pub`,
     `--bind-ro=${keys}/id.pub:/root/.ssh/authorized_keys`,
     persistentArgument(input.persistentDirectory),
+    ...(input.profile === "kubernetes"
+      ? [...nodeNspawnArguments, `--bind-ro=${keys}/hosts:/etc/hosts`]
+      : []),
   ];
 }
 

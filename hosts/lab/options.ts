@@ -3,12 +3,15 @@ import { isAbsolute, join } from "node:path";
 import { Failure } from "../../contracts/failure.ts";
 import type { Role } from "../../contracts/testbed.ts";
 import { layLab, type LabLayout } from "./layout.ts";
+import type { LabProfile } from "./profile.ts";
 
 export type LabOptions = {
   /** Prefix of everything the lab makes; lower case letters and digits, at most 7. */
   readonly name: string;
   /** Management subnet 198.18.(16 + network).0/24; 0 to 15. */
   readonly network: number;
+  /** What the hosts can be used for. */
+  readonly profile: LabProfile;
   /** Holds the base root, keys and the hosts' persistent directories; outside any clone. */
   readonly stateDir: string;
   /** Holds logs and the state of a running lab; gone after `labDown`. */
@@ -37,7 +40,8 @@ export type LabPaths = {
 export function openLab(given: Partial<LabOptions>, environment = process.env): Lab {
   const name = given.name ?? "lab";
   const network = given.network ?? 0;
-  const layout = layLab(name, network);
+  const profile = given.profile ?? "native";
+  const layout = layLab(name, network, profile);
   const stateDir = given.stateDir ?? environment["ZTBENCH_LAB_STATE"] ?? "/var/lib/ztbench-lab";
   const runDir = given.runDir ?? `/run/ztbench-lab/${name}`;
   checkDirectory("state directory", stateDir);
@@ -46,6 +50,7 @@ export function openLab(given: Partial<LabOptions>, environment = process.env): 
   return {
     name,
     network,
+    profile,
     stateDir,
     runDir,
     progress,

@@ -37,7 +37,7 @@ const machineWide: ReadonlySet<SnapshotSection> = new Set([
   "files",
 ] as const);
 
-const sysctlPattern = String.raw`^(net\.(ipv4|ipv6|core|bridge)|kernel\.sched|vm)[._]`;
+const sysctlPattern = String.raw`^(net\.(ipv4|ipv6|core|bridge)[._]|kernel\.(sched|panic)|vm[._])`;
 const perLink = /^net\.ipv[46]\.(?:conf|neigh)\.(?!all\.|default\.|lo\.)/;
 const labPattern = /ztlab-([a-z0-9]+)|ztbench lab ([a-z0-9]+)|\/ztbench-lab\/([a-z0-9]+)/;
 /** Mounts elsewhere belong to other people. */

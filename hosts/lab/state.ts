@@ -7,6 +7,7 @@ import { attempt } from "./command.ts";
 import { namespacesOf } from "./layout.ts";
 import { isRunBySystemd, machineBootId } from "./machine.ts";
 import type { Lab } from "./options.ts";
+import { labProfiles } from "./profile.ts";
 import { isSupervisor, isWatcher, namespaceInode, type FoundProcess } from "./processes.ts";
 
 const stateSchema = z.strictObject({
@@ -14,6 +15,7 @@ const stateSchema = z.strictObject({
   stamp: z.string(),
   machineBoot: z.string(),
   guarded: z.boolean(),
+  profile: z.enum(labProfiles).default("native"),
   testbed: testbedSchema,
   warnings: z.array(z.strictObject({ id: z.string(), message: z.string() })),
 });

@@ -3,8 +3,9 @@ import { readFile } from "node:fs/promises";
 import { parseCpuList } from "../../contracts/cpu-list.ts";
 import { testbedSchema, type CpuLayout, type Testbed } from "../../contracts/testbed.ts";
 import type { LabKeys } from "./keys.ts";
-import { dataNetwork, type LabLayout } from "./layout.ts";
+import type { LabLayout } from "./layout.ts";
 import { dataInterface } from "./network.ts";
+import { clusterKindOf } from "./profile.ts";
 
 export type TestbedInput = {
   readonly layout: LabLayout;
@@ -32,8 +33,10 @@ export function labTestbed(input: TestbedInput): Testbed {
       nic: dataInterface,
       cpus: input.cpus,
     })),
-    dataNetwork,
+    dataNetwork: layout.dataNetwork,
     scheduling: input.scheduling,
+    clusterKind: clusterKindOf[layout.profile],
+    ...(layout.cluster === undefined ? {} : { cluster: layout.cluster }),
   });
 }
 
