@@ -35,7 +35,7 @@ export async function placePrograms(
     }
   }
   const wanted = new Set(placements.flatMap((p) => p.program.files));
-  const directories = ["bin", "host-bin", "cluster-bin", "image-bin", "images"];
+  const directories = ["bin", "host-bin", "cluster-bin", "image-bin", "images", "charts"];
   for (const directory of directories.map((name) => path.join(paths.tools, name))) {
     for (const name of await readdir(directory).catch(() => [])) {
       const file = path.join(directory, name);

@@ -2,6 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import { Failure } from "../contracts/failure.ts";
 import { type CachedProgram, lookUp, obtain, prune } from "./cache.ts";
+import { chartRecipes } from "./charts.ts";
 import { type Placement, placePrograms } from "./checkout.ts";
 import { forgetRefusal, upstreamPlugin } from "./command-plugin.ts";
 import { installPackages, missingPackages } from "./debian.ts";
@@ -94,6 +95,7 @@ async function compile(installer: Installer, options: Options): Promise<readonly
     ...(await pulumiRecipes(root, go)),
     // Last, since they take longest: whatever fails before is then known early.
     ...(await chosen(installer, options, await istioRecipes(root, go))),
+    ...(await chartRecipes(root, go)),
     ...(await chosen(installer, options, [await pauseRecipe(root, go)])),
     ...(await chosen(installer, options, await kubernetesRecipes(root, go))),
   ];
@@ -229,6 +231,7 @@ export async function list(installer: Installer, options: Options): Promise<stri
     await vegetaRecipe(root, go),
     envoyRecipe(platform),
     ...(await istioRecipes(root, go)),
+    ...(await chartRecipes(root, go)),
     ...(await serviceRecipes(root, go)),
     await pauseRecipe(root, go),
     ...(await kubernetesRecipes(root, go)),

@@ -91,22 +91,33 @@ async function templateFile(
   return {
     key: cacheKey({ kind: "file of a module", module, file: templateInModule, sums }),
     make: async (target) => {
-      const spawn = $({
-        quiet: true,
-        nothrow: true,
-        cwd: directory,
-        env: goEnvironment(),
-        timeout: downloadTimeout,
-      });
-      const done = await spawn`${go.command} mod download -json ${module}`;
-      if (done.exitCode !== 0) {
-        throw new Failure("testbed", `${module}: cannot be downloaded, ${done.stderr.trim()}`, {
-          hint: "check GOPROXY, then run it again",
-        });
-      }
-      const { Dir } = downloadSchema.parse(JSON.parse(done.stdout));
-      await copyFile(path.join(Dir, templateInModule), target);
+      const source = await moduleDirectory(root, go);
+      await copyFile(path.join(source, templateInModule), target);
       return `${go.version} ${go.os}/${go.architecture}`;
     },
   };
+}
+
+/**
+ * Where Istio's module lies unpacked; go checks it against the lock file.
+ *
+ * @throws Failure `testbed` if it cannot be downloaded
+ */
+export async function moduleDirectory(root: string, go: GoToolchain): Promise<string> {
+  const { version, origin } = versions.istio;
+  const module = `${origin.module}@v${version}`;
+  const spawn = $({
+    quiet: true,
+    nothrow: true,
+    cwd: path.join(root, origin.directory),
+    env: goEnvironment(),
+    timeout: downloadTimeout,
+  });
+  const done = await spawn`${go.command} mod download -json ${module}`;
+  if (done.exitCode !== 0) {
+    throw new Failure("testbed", `${module}: cannot be downloaded, ${done.stderr.trim()}`, {
+      hint: "check GOPROXY, then run it again",
+    });
+  }
+  return downloadSchema.parse(JSON.parse(done.stdout)).Dir;
 }

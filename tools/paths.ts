@@ -50,6 +50,18 @@ export function toolPaths(root: string): ToolPaths {
   };
 }
 
+/** Charts of Istio that clusters of the lab are given. */
+export const chartNames = ["base", "istiod"] as const;
+export type ChartName = (typeof chartNames)[number];
+
+/**
+ * Where a chart lies below the tools directory. Its version is in the name, since Helm's releases
+ * see a change of a local chart only by its path.
+ */
+export function chartFile(name: ChartName): string {
+  return `charts/istio-${name}-${versions.istio.version}.tgz`;
+}
+
 export type PulumiBackend = {
   /** Directory of the file backend; it must exist before Pulumi runs. */
   readonly stateDirectory: string;
