@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export type ShellPart =
+  | "boot"
   | "cluster-files"
   | "cluster-node"
   | "cluster-server"
@@ -19,6 +20,7 @@ export type ShellPart =
   | "packages"
   | "payload"
   | "pods"
+  | "preflight"
   | "programs"
   | "readiness"
   | "tuning";

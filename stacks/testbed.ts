@@ -59,7 +59,9 @@ export type DeployedTestbed = {
  */
 export async function deployedTestbed(): Promise<DeployedTestbed> {
   const configured = configuredTestbed();
-  const outputs = await readOutputs();
+  const outputs = await stackOutputs(hostsStack).catch((cause: unknown) => {
+    throw notUp("there is no such stack", cause);
+  });
   const testbed = testbedSchema.safeParse(outputs["testbed"]);
   if (!testbed.success) {
     throw notUp(
@@ -81,16 +83,15 @@ export async function deployedTestbed(): Promise<DeployedTestbed> {
   return { testbed: testbed.data, facts: outputs["facts"] as DeployedTestbed["facts"] };
 }
 
-/** By a plain invoke: a StackReference that fails ends the program before it can say why. */
-async function readOutputs(): Promise<Record<string, unknown>> {
-  try {
-    const result = (await pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {
-      name: hostsStack,
-    })) as { outputs?: Record<string, unknown> };
-    return result.outputs ?? {};
-  } catch (cause) {
-    throw notUp("there is no such stack", cause);
-  }
+/**
+ * Outputs of another stack, secrets in the open. By a plain invoke: a StackReference that fails
+ * ends the program before it can say why.
+ */
+export async function stackOutputs(name: string): Promise<Record<string, unknown>> {
+  const result = (await pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", { name })) as {
+    outputs?: Record<string, unknown>;
+  };
+  return result.outputs ?? {};
 }
 
 function notUp(problem: string, cause?: unknown): Failure {

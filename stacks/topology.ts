@@ -1,29 +1,18 @@
-/** The program of every topology stack: lease, payload of each host, proof that it answers. */
-import type { remote } from "@pulumi/command";
+/** The program of every topology stack: reads what is wanted, and has the runtime carry it out. */
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
-import type { Deployment } from "../contracts/deployment.ts";
+import { type Deployment, type Runtime, runtimeSchema } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
-import type { Host, Testbed } from "../contracts/testbed.ts";
-import { type LeaseRequest, renderLease } from "../hosts/lease.ts";
-import {
-  digestOf,
-  type HostPayload,
-  payloadIdOf,
-  renderPayload,
-  withSweep,
-} from "../hosts/payload.ts";
+import type { LeaseRequest } from "../hosts/lease.ts";
 import { programDirectory } from "../hosts/programs.ts";
-import { hostCommand } from "../hosts/runner.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
+import type { Topology } from "../topologies/model.ts";
 import { renderNative, rootsOf } from "../topologies/native.ts";
 import { readParameters } from "../topologies/parameters.ts";
-import { probingHosts, readySeconds, renderReady } from "../topologies/ready.ts";
+import { awaitAnswers, placePayloads, takeLeases } from "./payloads.ts";
+import { podsStack } from "./pods.ts";
+import type { TopologyRequest } from "./request.ts";
 import { type DeployedTestbed, deployedTestbed } from "./testbed.ts";
-
-const leaseSeconds = 60;
-/** Enough for the issuer's tokens, which take longest. */
-const payloadSeconds = 90;
 
 /**
  * Deploys the topology that the stack is named after.
@@ -34,9 +23,17 @@ const payloadSeconds = 90;
 export async function topologyStack(name: string): Promise<Record<string, unknown>> {
   const topology = topologyNamed(name);
   const config = new pulumi.Config("ztbench");
-  const parameters = readParameters(topology, givenParameters(config));
+  const runtime = chosenRuntime(config, topology);
+  const parameters = readParameters(topology, givenParameters(config), runtime);
   const lease = leaseRequest(config, name);
   const deployed = await deployedTestbed();
+  const request: TopologyRequest = { topology, parameters, lease, deployed };
+  const deployment = runtime === "native" ? nativeStack(request) : await podsStack(request);
+  return { deployment };
+}
+
+function nativeStack(request: TopologyRequest): pulumi.Output<Deployment> {
+  const { topology, parameters, lease, deployed } = request;
   const { testbed } = deployed;
   const { hosts: payloads, deployment } = renderNative(topology, parameters, {
     testbed,
@@ -44,22 +41,19 @@ export async function topologyStack(name: string): Promise<Record<string, unknow
     programs: programDirectory,
   });
   const leases = takeLeases(testbed, lease, rootsOf(topology));
-  const placed = placePayloads(testbed, payloads, leases);
-  const ready = probingHosts(deployment).map((name) =>
-    hostCommand(
-      `${name}-ready`,
-      {
-        host: hostNamed(testbed, name),
-        instance: testbed.instance,
-        script: renderReady(deployment, name, programDirectory),
-        timeoutSeconds: 2 * readySeconds,
-        after: [deployment.configurationDigest],
-      },
-      { dependsOn: placed },
-    ),
-  );
-  const answered = pulumi.all(ready.map(({ id }) => id));
-  return { deployment: answered.apply((): Deployment => deployment) };
+  const placed = placePayloads(testbed, payloads, { dependsOn: leases });
+  const ready = awaitAnswers(testbed, deployment, placed);
+  return pulumi.all(ready.map(({ id }) => id)).apply((): Deployment => deployment);
+}
+
+function chosenRuntime(config: pulumi.Config, { name, runtimes }: Topology): Runtime {
+  const given = config.get("runtime") ?? "native";
+  const runtime = runtimeSchema.safeParse(given);
+  if (runtime.success && runtimes.includes(runtime.data)) return runtime.data;
+  const allowed = `allowed for topology ${name} are ${runtimes.join(", ")}`;
+  throw new Failure("usage", `config ztbench:runtime: not usable, ${given}, ${allowed}`, {
+    hint: `pulumi config set ztbench:runtime ${runtimes[0] ?? "native"} -s ${name}`,
+  });
 }
 
 function givenParameters(config: pulumi.Config): Record<string, unknown> {
@@ -85,74 +79,4 @@ function leaseRequest(config: pulumi.Config, stack: string): LeaseRequest {
 function grantedScheduling({ testbed, facts }: DeployedTestbed): "rr" | "other" {
   const allowed = testbed.hosts.every(({ name }) => facts[name]?.["sched-rr"] === "allowed");
   return testbed.scheduling === "rr" && allowed ? "rr" : "other";
-}
-
-/**
- * The first host decides who gets all of them; the others can then be taken side by side. Given
- * back last, after a look that nothing is left in the topology's directory.
- */
-function takeLeases(testbed: Testbed, request: LeaseRequest, roots: string[]): pulumi.Resource[] {
-  const take = (host: Host, dependsOn: pulumi.Resource[]) =>
-    hostCommand(
-      `${host.name}-lease`,
-      {
-        host,
-        instance: testbed.instance,
-        script: withSweep(renderLease(host, request), host.name, ...roots),
-        timeoutSeconds: leaseSeconds,
-      },
-      { dependsOn },
-    );
-  return testbed.hosts.reduce<pulumi.Resource[]>(
-    (taken, host) => [...taken, take(host, taken.slice(0, 1))],
-    [],
-  );
-}
-
-/** Each payload after those it needs, and done anew whenever one of them is. */
-function placePayloads(
-  testbed: Testbed,
-  payloads: readonly HostPayload[],
-  leases: readonly pulumi.Resource[],
-): pulumi.Resource[] {
-  const placed = new Map<string, remote.Command>();
-  const place = (payload: HostPayload): remote.Command => {
-    const id = payloadIdOf(payload);
-    const found = placed.get(id);
-    if (found !== undefined) return found;
-    const receives = Object.entries(payload.receives ?? {});
-    const wanted = [...payload.after, ...receives.map(([, from]) => from)];
-    const needed = payloads.filter((other) => wanted.includes(payloadIdOf(other)));
-    const resources = new Map(needed.map((other) => [payloadIdOf(other), place(other)]));
-    const variables = Object.fromEntries(
-      receives.map(([variable, from]) => [variable, printedBy(resources, from)]),
-    );
-    const resource = hostCommand(
-      id,
-      {
-        host: hostNamed(testbed, payload.host),
-        instance: testbed.instance,
-        script: renderPayload(payload),
-        timeoutSeconds: payloadSeconds,
-        after: needed.map(digestOf),
-        ...(receives.length === 0 ? {} : { variables }),
-      },
-      { dependsOn: [...leases, ...resources.values()] },
-    );
-    placed.set(id, resource);
-    return resource;
-  };
-  return payloads.map(place);
-}
-
-function printedBy(resources: ReadonlyMap<string, remote.Command>, id: string) {
-  const resource = resources.get(id);
-  if (resource === undefined) throw new Error(`payload ${id}: received from, but not deployed`);
-  return resource.stdout;
-}
-
-function hostNamed(testbed: Testbed, name: string): Host {
-  const host = testbed.hosts.find((candidate) => candidate.name === name);
-  if (host === undefined) throw new Error(`testbed ${testbed.name} has no host ${name}`);
-  return host;
 }

@@ -25,7 +25,7 @@ const baseline: Topology = {
 const nothing: Topology = {
   name: "null",
   summary: "a server that does nothing: shows what the load driver and the path can do",
-  runtimes: ["native"],
+  runtimes: ["native", "k3s"],
   nodes: [load, { ...service, answers: "nothing" }],
   legs: [{ from: "load", to: "service", ...plain }],
   checks: [],

@@ -107,13 +107,15 @@ export const impostors = {
   "foreign-caller": { id: spiffeId("client"), signedBy: "foreign" },
 } as const;
 
+/** For `ztca impostors`. */
+export const impostorArguments: readonly string[] = Object.entries(impostors).map(
+  ([name, { id, signedBy }]) => `-${signedBy}=${name}=${id}`,
+);
+
 /** Makes the authority and the certificates of the probes, and signs what the sidecars ask. */
 export function authorityStep(topology: Topology, programs: string): PayloadStep {
   const authority = authorityDirectoryOf(topology);
   const printed = `${rootOf(topology)}/printed`;
-  const tries = Object.entries(impostors).map(
-    ([name, { id, signedBy }]) => `-${signedBy}=${name}=${id}`,
-  );
   const signs = nodesOfKind(topology, "sidecar").flatMap((node) => [
     `echo ${quote(sectionOf(node))} >>${printed}`,
     `${programs}/ztca sign -dir ${authority} -id ${identityOf(node)} ` +
@@ -123,7 +125,7 @@ export function authorityStep(topology: Topology, programs: string): PayloadStep
     make: [
       `${programs}/ztca authority -dir ${authority}`,
       `${programs}/ztca impostors -dir ${authority} -out ${impostorDirectoryOf(topology)} ` +
-        tries.join(" "),
+        impostorArguments.join(" "),
       ...signs,
     ].join("\n"),
     undo: nothing,

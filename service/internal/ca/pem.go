@@ -67,6 +67,14 @@ func readKey(path string) (crypto.Signer, error) {
 	if block == nil {
 		return nil, fmt.Errorf("%s: no key in it", path)
 	}
+	// Istio writes the older form of an authority that it has made itself.
+	if block.Type == "RSA PRIVATE KEY" {
+		key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return key, nil
+	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

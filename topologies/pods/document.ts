@@ -1,0 +1,239 @@
+/** The deployment document of a topology in a cluster: as planned, and as it came out. Pure. */
+import {
+  type Deployment,
+  deploymentSchema,
+  type Leg,
+  type Pod,
+  podSchema,
+} from "../../contracts/deployment.ts";
+import { Failure } from "../../contracts/failure.ts";
+import { hostOf } from "../../contracts/testbed.ts";
+import { tokenDirectoryOf, unitNameOf } from "../endpoints.ts";
+import { claimedUser, userHeader } from "../identity.ts";
+import type { MeshProbePlace } from "../mesh-probes.ts";
+import { checksOf, legTo, nodeOf, nodesOfKind, type TopologyNode } from "../model.ts";
+import { usedParameters } from "../parameters.ts";
+import { renderProbes } from "../probes.ts";
+import { identityOf } from "../trust.ts";
+import { istioAlpn, type MeshAlpn, meshAlpn, wireFactsOf, wireSourcesOf } from "../wire.ts";
+import { controlPod, type HostFacts, type PodStatus } from "./facts.ts";
+import { podImpostorDirectoryOf } from "./impostors.ts";
+import { shutOutBy } from "./network-policy.ts";
+import {
+  clusterOf,
+  containerUnitOf,
+  loadPod,
+  namespaceOf,
+  type PodContext,
+  podEndpointOf,
+  usesHostNetwork,
+} from "./place.ts";
+import type { ContainerPlan, Workload } from "./workloads.ts";
+
+/** What Envoys of the cluster offer each other: Istio's own on k3s, others in a lab. */
+function alpnOf(context: PodContext): MeshAlpn {
+  return clusterOf(context.testbed).kind === "k3s" ? istioAlpn : meshAlpn;
+}
+
+function unitOfNode(node: TopologyNode): string {
+  return node.kind === "issuer" ? unitNameOf(node) : containerUnitOf(node);
+}
+
+/** The deployment document as far as it is known before anything is deployed. */
+export function podDeployment(
+  context: PodContext,
+  workloads: readonly Workload[],
+  native: Deployment["units"],
+  configurationDigest: string,
+): Deployment {
+  const { topology, parameters, testbed } = context;
+  const [first] = topology.legs;
+  const host = hostOf(testbed, nodeOf(topology, first.from).role).name;
+  const networkNamespace = usesHostNetwork(context) ? undefined : namespaceOf(topology, loadPod);
+  const inNamespace = networkNamespace === undefined ? {} : { networkNamespace };
+  const tokens = nodesOfKind(topology, "issuer").length > 0;
+  const urlOf = (id: string) => {
+    const { address, port } = podEndpointOf(context, id);
+    return `http://${address}:${port}`;
+  };
+  return deploymentSchema.parse({
+    schema: "ztbench/deployment/1",
+    topology: topology.name,
+    runtime: "k3s",
+    testbed: testbed.name,
+    testbedClass: testbed.class,
+    ...(testbed.instance === undefined ? {} : { instance: testbed.instance }),
+    parameters: usedParameters(topology, parameters, "k3s"),
+    entry: {
+      host,
+      ...inNamespace,
+      url: `${urlOf(first.to)}/`,
+      http: first.http,
+      ...(tokens ? { tokensFile: `${tokenDirectoryOf(topology)}/valid.txt` } : {}),
+      // Where nobody asks for proof, a caller just says who it is, so that answers are alike.
+      headers: tokens ? {} : { [userHeader]: claimedUser },
+    },
+    legs: topology.legs.map((leg): Leg => ({
+      from: leg.from,
+      to: leg.to,
+      http: leg.http,
+      tls: leg.tls.mode,
+      wire: wireFactsOf(topology, leg, alpnOf(context)),
+      seenBy: wireSourcesOf(topology, leg, unitOfNode),
+    })),
+    units: [...native, ...controlUnits(context), ...unitsOf(workloads)],
+    admin: endpointsOf(workloads, ({ adminUrl }) => adminUrl),
+    statistics: endpointsOf(workloads, ({ statisticsUrl }) => statisticsUrl),
+    probes: renderProbes(topology, {
+      host,
+      ...inNamespace,
+      entryUrl: urlOf(first.to),
+      entryHttp: first.http,
+      tokenDirectory: tokenDirectoryOf(topology),
+      urlOf,
+      shutOut: shutOutBy(clusterOf(testbed).kind),
+      ...meshProbePlace(context),
+    }),
+    // Kubernetes gives no pod another scheduling class.
+    scheduling: "other",
+    configurationDigest,
+  } satisfies Deployment);
+}
+
+function controlUnits({ topology, testbed }: PodContext): Deployment["units"] {
+  return nodesOfKind(topology, "control").map((node) => ({
+    name: containerUnitOf(node),
+    host: hostOf(testbed, node.role).name,
+    kind: "control",
+    program: "pilot-discovery",
+    cpus: "",
+    dataPlane: false,
+  }));
+}
+
+function unitsOf(workloads: readonly Workload[]): Deployment["units"] {
+  return workloads.flatMap(({ host, containers }) =>
+    containers.flatMap(({ unit }) =>
+      unit === undefined ? [] : [{ ...unit, host: host.name, cpus: "" }],
+    ),
+  );
+}
+
+function endpointsOf(
+  workloads: readonly Workload[],
+  urlOf: (container: Workload["containers"][number]) => string | undefined,
+): Deployment["admin"] {
+  return workloads.flatMap(({ host, containers, networkNamespace }) =>
+    containers.flatMap((container) => {
+      const url = urlOf(container);
+      if (container.unit === undefined || url === undefined) return [];
+      const place = networkNamespace === undefined ? {} : { networkNamespace };
+      return [{ unit: container.unit.name, host: host.name, url, ...place }];
+    }),
+  );
+}
+
+/** Where the probes of a mesh are sent from and to; nothing for topologies without one. */
+function meshProbePlace(context: PodContext): { readonly mesh?: MeshProbePlace } {
+  const { topology, testbed } = context;
+  const [control] = nodesOfKind(topology, "control");
+  const [check] = checksOf(topology, "peer");
+  if (control === undefined || check === undefined) return {};
+  const server = nodeOf(topology, check.at);
+  const { address, port } = podEndpointOf(context, server.id);
+  return {
+    mesh: {
+      host: hostOf(testbed, control.role).name,
+      server: `${address}:${port}`,
+      http: legTo(topology, server.id)?.http ?? "1.1",
+      serverId: identityOf(server),
+      callerId: identityOf(nodeOf(topology, check.identity)),
+      certificates: podImpostorDirectoryOf(context),
+      alpn: alpnOf(context),
+    },
+  };
+}
+
+export type Readback = {
+  readonly pods: readonly PodStatus[];
+  readonly hosts: HostFacts;
+  readonly kind: "k3s" | "kubernetes";
+  /** Of the cluster's own parts. */
+  readonly versions: Readonly<Record<string, string>>;
+};
+
+/**
+ * Adds what was read back of the pods.
+ *
+ * @throws Failure `testbed` if a pod is not there, not Guaranteed or without its sidecar
+ */
+export function completeDeployment(
+  deployment: Deployment,
+  workloads: readonly Workload[],
+  readback: Readback,
+): Deployment {
+  const pods = workloads.map((workload) => completePod(workload, readback));
+  const control = readback.hosts.containers.find(({ pod }) => pod === controlPod);
+  const found = new Map([
+    ...pods.flatMap(({ groups }) => groups),
+    ...deployment.units
+      .filter(({ kind }) => kind === "control")
+      .flatMap(({ name }) => (control === undefined ? [] : [[name, control] as const])),
+  ]);
+  return deploymentSchema.parse({
+    ...deployment,
+    units: deployment.units.map((unit) => {
+      const facts = found.get(unit.name);
+      return facts === undefined ? unit : { ...unit, cpus: facts.cpuset, cgroup: facts.cgroup };
+    }),
+    cluster: {
+      kind: readback.kind,
+      versions: { ...readback.versions, ...readback.hosts.versions },
+      pods: pods.map(({ pod }) => pod),
+    },
+  } satisfies Deployment);
+}
+
+function completePod(workload: Workload, { pods, hosts }: Readback) {
+  const { name, host, containers } = workload;
+  const status = pods.find((pod) => pod.name === name);
+  if (status === undefined) throw refused(name, "not in the cluster", "pulumi up --refresh");
+  if (status.qosClass !== "Guaranteed") {
+    const hint = "requests and limits must be equal in every container, the sidecar's too";
+    throw refused(name, `is ${status.qosClass}, Guaranteed expected`, hint);
+  }
+  const read = containers.map((plan) => completeContainer(name, plan, status, hosts));
+  return {
+    pod: podSchema.parse({
+      name,
+      host: host.name,
+      qosClass: status.qosClass,
+      sysctls: hosts.sysctls[name] ?? {},
+      containers: read.map(({ container }) => container),
+    } satisfies Pod),
+    groups: read.map(({ container, facts }) => [container.unit, facts] as const),
+  };
+}
+
+function completeContainer(pod: string, plan: ContainerPlan, status: PodStatus, hosts: HostFacts) {
+  const seen = status.containers.find(({ name }) => name === plan.name);
+  const facts = hosts.containers.find((one) => one.pod === pod && one.container === plan.name);
+  if (seen === undefined || facts === undefined) {
+    throw refused(pod, `has no container ${plan.name}`, "is Istio's injector ready?");
+  }
+  return {
+    facts,
+    container: {
+      name: plan.name,
+      unit: plan.unit?.name ?? `${pod}.container`,
+      image: seen.image,
+      imageDigest: seen.imageId,
+      cpuset: facts.cpuset,
+      exclusiveCpus: facts.exclusiveCpus,
+    },
+  };
+}
+
+function refused(pod: string, problem: string, hint: string): Failure {
+  return new Failure("testbed", `pod ${pod}: ${problem}`, { hint });
+}
