@@ -1,7 +1,11 @@
 /** What an entry of the version table says: a program or library, its version, its origin. */
 
-/** `lab`: what the package registries serve. `era`: what the articles ran on bare metal. */
-export type VersionSet = "lab" | "era";
+/**
+ * `lab`: what the package registries serve. `era`: what the articles ran on bare metal. `current`:
+ * what its makers offer now, for the question "and today?".
+ */
+export const versionSets = ["lab", "era", "current"] as const;
+export type VersionSet = (typeof versionSets)[number];
 
 export type Origin =
   /** Built here from the Go module of ours in `directory`, whose go.sum fixes every byte. */
@@ -19,6 +23,13 @@ export type Origin =
       readonly platform: string;
       readonly sha256: string;
       readonly member: string;
+    }
+  /** A jar, fixed by its digest. */
+  | {
+      readonly how: "Maven artefact";
+      readonly group: string;
+      readonly artifact: string;
+      readonly sha256: string;
     }
   | { readonly how: "npm" }
   /** Linked into programs built here; `modules` are the directories whose go.mod requires it. */
@@ -41,6 +52,8 @@ export type Entry = {
   /** Exact, except for `machine`, where it is a minimum. */
   readonly version: string;
   readonly sets: readonly VersionSet[];
+  /** The release that a version without a name of its own is the commit of. */
+  readonly release?: string;
   /** Why it is here, one clause. */
   readonly why: string;
   readonly origin: Origin;

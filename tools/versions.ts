@@ -3,6 +3,7 @@
  * Lock files (go.mod, package.json) repeat these versions; a test keeps them equal.
  */
 import { goLibraries, libraries } from "./libraries.ts";
+import { currentReleases } from "./releases.ts";
 import { type Entry, noDigest, type Origin } from "./version-entry.ts";
 
 const both = ["lab", "era"] as const;
@@ -88,7 +89,7 @@ const load = {
   },
 } as const satisfies Record<string, Entry>;
 
-/** Not installed: a test builds it, to show that it reads what the report writes for it. */
+/** Not installed: tests get them, to show that they read what the report writes for them. */
 const readers = {
   benchstat: {
     name: "benchstat",
@@ -99,6 +100,18 @@ const readers = {
       how: "go module",
       module: "golang.org/x/perf",
       directory: "tools/go/benchstat",
+    },
+  },
+  hdrhistogram: {
+    name: "HdrHistogram",
+    version: "2.2.2",
+    sets: lab,
+    why: "reads interval logs; the reference in Java",
+    origin: {
+      how: "Maven artefact",
+      group: "org.hdrhistogram",
+      artifact: "HdrHistogram",
+      sha256: "22d1d4316c4ec13a68b559e98c8256d69071593731da96136640f864fa14fad8",
     },
   },
 } as const satisfies Record<string, Entry>;
@@ -173,8 +186,9 @@ const mesh = {
   istio: {
     name: "istio",
     version: "0.0.0-20260827124520-eed52ebb66ad",
+    release: "1.31.0",
     sets: lab,
-    why: "mesh with mutual TLS; the 1.31 development build of that day",
+    why: "mesh with mutual TLS; the commit that release 1.31.0 was made of",
     origin: { how: "go module", module: "istio.io/istio", directory: "tools/go/istio" },
   },
   "envoy-era": {
@@ -222,6 +236,7 @@ export const versions = {
   ...cluster,
   ...mesh,
   ...readers,
+  ...currentReleases,
 } as const;
 
 export type EntryKey = keyof typeof versions;
