@@ -20,8 +20,8 @@ export const manifestSchema = z.strictObject({
   createdAt: z.iso.datetime(),
   planSha256: sha256,
   seed: z.int().nonnegative(),
-  /** Version set of the third-party programs. */
-  versionSet: z.enum(["lab", "era"]),
+  /** Version set of the third-party programs; `own`: a choice of versions that is none of them. */
+  versionSet: z.enum(["lab", "era", "current", "own"]),
   programs: z.array(programSchema),
   /** Commit of ztbench and whether its work tree had changes. */
   commit: z.string(),
@@ -44,6 +44,18 @@ export const manifestSchema = z.strictObject({
       arm: z.enum(["a", "b"]),
     }),
   ),
+  /** Tuning as read back at the end of each block: host to knob to outcome and value seen. */
+  readbacks: z
+    .array(
+      z.strictObject({
+        block: z.int().positive(),
+        at: z.iso.datetime(),
+        tuning: z.record(z.string(), z.record(z.string(), z.string())),
+      }),
+    )
+    .optional(),
+  /** Where the plan's stopping rule ended the campaign: later blocks were not to be run. */
+  stopped: z.strictObject({ afterBlock: z.int().positive(), because: z.string() }).optional(),
   /** Things a reader must know, e.g. that SCHED_RR was not to be had. */
   warnings: z.array(z.string()),
 });
