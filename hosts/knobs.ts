@@ -1,19 +1,53 @@
 /**
  * What a tuning knob is. Knobs are data; how a kind of knob is read and written (and so applied
- * and reverted) is said once, by `read_KIND` and `write_KIND` in `shell/knobs.sh`.
+ * and reverted) is said once, by `read_KIND` and `write_KIND` in `shell/knobs*.sh`.
  */
+import { parseCpuList } from "../contracts/cpu-list.ts";
+import type { Host, Testbed } from "../contracts/testbed.ts";
 
-/** What a value reaches: this decides whether a host that is a container may change it. */
-export type KnobScope = "namespace" | "machine" | "device" | "route";
+/**
+ * What a value reaches: this decides whether a host that is a container may change it. `manager` is
+ * the service manager of the host and its control groups.
+ */
+export type KnobScope = "namespace" | "machine" | "device" | "route" | "manager";
 
 /**
  * - `sysctl`: target is a dotted name below /proc/sys
  * - `choice`: target is a file that shows its choices with the current one in brackets
  * - `file`: target is a file that holds the value
- * - `offload`: target is `NIC FEATURE` of ethtool -k
+ * - `each`: target is a glob of files that hold a word each
+ * - `mask`: target is a glob of files that hold a CPU mask each; the value is hexadecimal
  * - `route`: target is `CIDR NIC`; the value is the congestion control of that route
+ * - `offload`, `ring`, `coalesce`, `channels`, `pause`, `private`: target is `NIC NAME`, as ethtool
+ *   prints them with -k, -g, -c, -l, -a and --show-priv-flags
+ * - `irq`: target is `NIC QUEUE`; the value is the CPU list of the queue's interrupt
+ * - `smt`: target is the file that controls second threads
+ * - `latency`: target is `DEVICE MICROSECONDS`, what is asked for by whoever holds it open
+ * - `swap`: target is the list of swap areas
+ * - `cpuset`: target is `UNIT PROPERTY` of the service manager
+ * - `partition`: target is a slice; the value is how it shares its CPUs
+ * - `timers`: target is names of timers; the value is those that may start something
  */
-export type KnobKind = "sysctl" | "choice" | "file" | "offload" | "route";
+export type KnobKind =
+  | "sysctl"
+  | "choice"
+  | "file"
+  | "each"
+  | "mask"
+  | "route"
+  | "offload"
+  | "ring"
+  | "coalesce"
+  | "channels"
+  | "pause"
+  | "private"
+  | "irq"
+  | "smt"
+  | "latency"
+  | "swap"
+  | "cpuset"
+  | "partition"
+  | "timers";
 
 export type Knob = {
   /** Name in journals, readbacks and records. */
@@ -28,7 +62,8 @@ export type Knob = {
 };
 
 /** What knobs depend on besides the profile. */
-export type KnobPlace = { readonly nic: string; readonly dataNetwork: string };
+export type KnobPlace = Pick<Host, "nic" | "cpus"> &
+  Pick<Testbed, "dataNetwork" | "clusterKind"> & { readonly smt: "off" | "on" };
 
 /** A sysctl whose id is its own name. */
 export function sysctl(
@@ -38,4 +73,11 @@ export function sysctl(
   why: string,
 ): Knob {
   return { id: name, scope, kind: "sysctl", target: name, want: String(want), why };
+}
+
+/** A CPU list as a mask of the kernel: hexadecimal, no leading zeros, `0` for the empty list. */
+export function cpuMask(list: string): string {
+  return parseCpuList(list)
+    .reduce((mask, cpu) => mask | (1n << BigInt(cpu)), 0n)
+    .toString(16);
 }

@@ -6,6 +6,7 @@ export const requiredPackages = [
   "ethtool",
   "iproute2",
   "iptables",
+  "iputils-ping",
   "nftables",
   "openssh-sftp-server",
   "procps",

@@ -8,7 +8,13 @@ import { stockKnobs } from "./profiles/stock.ts";
 export function knobsOf(testbed: Testbed, host: Host): readonly Knob[] {
   switch (testbed.tuningProfile) {
     case "repro":
-      return reproKnobs({ nic: host.nic, dataNetwork: networkOf(testbed.dataNetwork) });
+      return reproKnobs({
+        nic: host.nic,
+        cpus: host.cpus,
+        dataNetwork: networkOf(testbed.dataNetwork),
+        clusterKind: testbed.clusterKind,
+        smt: testbed.hardware?.smt ?? "off",
+      });
     case "stock":
       return stockKnobs();
   }

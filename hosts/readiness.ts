@@ -3,20 +3,26 @@
  * is missing, and at the end of everything sweep up. Pure.
  */
 import { Failure } from "../contracts/failure.ts";
-import type { Host } from "../contracts/testbed.ts";
+import type { Host, Testbed } from "../contracts/testbed.ts";
 import { parseCpuList } from "../contracts/cpu-list.ts";
 import { requiredPackages } from "./packages.ts";
+import { preflightPrelude } from "./preflight.ts";
 import type { HostScript } from "./runner.ts";
 import { quote, renderTable, shellPart } from "./shell.ts";
+import { tuningParts } from "./tuning.ts";
+
+const ownParts = ["packages", "boot", "readiness"] as const;
 
 /**
- * Checks user, service manager, NIC, address and CPUs, then packages. `remove` takes away the
- * packages that `create` installed, restores knobs that an interrupted run left, and refuses while
- * a lease is held or a cluster is there.
+ * Checks user, service manager, the preflight and CPUs, then packages, address and paths. `create`
+ * prints what `parsePreflight` reads, and changes nothing on a host that is refused. `remove` takes
+ * away the packages that `create` installed, restores what an interrupted run left, and refuses
+ * while a lease is held or a cluster is there.
  *
  * @param packages Debian packages that must be there
  */
 export function renderReadiness(
+  testbed: Testbed,
   host: Host,
   packages: readonly string[] = requiredPackages,
 ): HostScript {
@@ -28,14 +34,17 @@ export function renderReadiness(
         "packages",
         packages.map((name) => [packageName(name)]),
       ),
-      ...(["lease", "knobs", "tuning", "packages", "readiness"] as const).map(shellPart),
+      ...[...tuningParts, ...ownParts].map(shellPart),
+      ...preflightPrelude(testbed, host),
     ].join("\n"),
     create: [
       "require_root",
       "require_systemd",
+      "preflight host",
       `require_cpus ${cpus.join(" ")}`.trimEnd(),
       "packages_create",
       `require_address ${quote(host.nic)} ${quote(host.dataAddress)}`,
+      "preflight path",
     ].join("\n"),
     remove: ["refuse_while_leased", "refuse_while_clustered", "packages_remove", "sweep"].join(
       "\n",
@@ -49,8 +58,8 @@ function packageName(name: string): string {
 }
 
 /**
- * Refuses to let go of a host while a topology, a campaign or a cluster holds it. As a resource that depends
- * on all others it is removed first, so that nothing is undone before it has agreed.
+ * Refuses to let go of a host while a topology, a campaign or a cluster holds it. As a resource that
+ * depends on all others it is removed first, so that nothing is undone before it has agreed.
  */
 export function renderGuard(host: Host): HostScript {
   return {

@@ -9,6 +9,9 @@ import { knobsOf } from "./profiles.ts";
 import type { HostScript } from "./runner.ts";
 import { quote, renderProgram, renderTable, shellPart } from "./shell.ts";
 
+/** Functions that turn, restore and read knobs. */
+export const tuningParts = ["knobs", "knobs-nic", "knobs-machine", "lease", "tuning"] as const;
+
 /** Where the values before the first change lie on a host, as long as it is tuned. */
 export const tuningJournal = "/var/lib/ztbench/journal/tuning.tsv";
 
@@ -57,13 +60,7 @@ export function renderVerify(testbed: Testbed, host: Host): string {
 
 function prelude(host: Host, knobs: readonly Knob[]): string[] {
   const rows = knobs.map(({ id, scope, kind, target, want }) => [id, scope, kind, target, want]);
-  return [
-    `host=${quote(host.name)}`,
-    renderTable("knobs", rows),
-    shellPart("knobs"),
-    shellPart("lease"),
-    shellPart("tuning"),
-  ];
+  return [`host=${quote(host.name)}`, renderTable("knobs", rows), ...tuningParts.map(shellPart)];
 }
 
 /**

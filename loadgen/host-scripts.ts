@@ -1,6 +1,6 @@
 /** The scripts that a run executes on the hosts: start, scrape, load, collect, clear; pure text. */
 import type { Deployment } from "../contracts/deployment.ts";
-import type { Host } from "../contracts/testbed.ts";
+import { benchSlice, type Host } from "../contracts/testbed.ts";
 import { type RemoteScript, shellWord } from "./ssh.ts";
 import { stateLines } from "./state-script.ts";
 import {
@@ -128,6 +128,7 @@ export function loadScript(key: RunKey, host: Host, attack: Attack, rr: boolean)
   const log = `${directory}/out/load.log`;
   const common: Omit<TransientUnit, "name" | "command"> = {
     cpus: host.cpus.load,
+    ...(host.cpus.load === "" ? {} : { slice: benchSlice }),
     scheduling: rr ? "rr" : "other",
     environment: attack.cpuCount === undefined ? {} : { GOMAXPROCS: String(attack.cpuCount) },
     errorFile: log,

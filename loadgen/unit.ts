@@ -7,6 +7,8 @@ export type Placement = {
   /** Kernel CPU list; empty means not pinned. */
   readonly cpus: string;
   readonly scheduling: "rr" | "other";
+  /** Slice of the service manager; that of all services if absent. */
+  readonly slice?: string;
 };
 
 export type TransientUnit = Placement & {
@@ -38,6 +40,7 @@ export function sampleUnitName(token: string, run: number): string {
 export function startCommand(unit: TransientUnit): string[] {
   const properties = [
     ...(unit.cpus === "" ? [] : [`CPUAffinity=${unit.cpus}`]),
+    ...(unit.slice === undefined ? [] : [`Slice=${unit.slice}`]),
     ...(unit.scheduling === "rr"
       ? ["CPUSchedulingPolicy=rr", "CPUSchedulingPriority=10"]
       : ["CPUSchedulingPolicy=other"]),

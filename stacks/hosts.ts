@@ -1,9 +1,13 @@
 /** The hosts stack: brings every host of a testbed into a known state, and back. */
 import path from "node:path";
+import type { remote } from "@pulumi/command";
 import * as pulumi from "@pulumi/pulumi";
 import type { Host, Testbed } from "../contracts/testbed.ts";
+import { parseBoot, renderBoot } from "../hosts/boot.ts";
 import { layoutWarnings } from "../hosts/cpus.ts";
 import { type Facts, parseFacts, renderFactsScript, shortFacts } from "../hosts/facts.ts";
+import { parsePreflight, summarisePreflight } from "../hosts/preflight.ts";
+import { bootParametersOf } from "../hosts/profiles/boot.ts";
 import { type ProgramSet, readPrograms, renderPrograms } from "../hosts/programs.ts";
 import { renderGuard, renderReadiness } from "../hosts/readiness.ts";
 import { hostCommand, hostCopy, scriptDigest } from "../hosts/runner.ts";
@@ -15,9 +19,13 @@ import { configuredTestbed } from "./testbed.ts";
 /** Long enough to install packages over a slow line. */
 const readinessSeconds = 600;
 const commandSeconds = 60;
+/** Long enough for GRUB to look at every disk. */
+const bootSeconds = 120;
 
 type PreparedHost = {
   readonly resources: readonly pulumi.Resource[];
+  readonly preflight: pulumi.Output<Record<string, string>>;
+  readonly boot: pulumi.Output<Record<string, string>>;
   readonly facts: pulumi.Output<Facts>;
   readonly tuning: pulumi.Output<Record<string, string>>;
 };
@@ -25,7 +33,8 @@ type PreparedHost = {
 /**
  * Prepares all hosts at the same time, each step by step.
  *
- * @returns outputs: the testbed, and by host its short facts and how each knob ended
+ * @returns outputs: the testbed, and by host the preflight, boot parameters, short facts and how each
+ *   knob ended
  * @throws Failure `document` or `testbed`
  */
 export async function hostsStack(): Promise<Record<string, unknown>> {
@@ -45,6 +54,8 @@ export async function hostsStack(): Promise<Record<string, unknown>> {
     );
   return {
     testbed,
+    preflight: byHost((host) => host.preflight),
+    boot: byHost((host) => host.boot),
     facts: byHost((host) => host.facts),
     tuning: byHost((host) => host.tuning),
     programs: programs.digests,
@@ -61,7 +72,7 @@ function programSource(): string {
 
 function prepareHost(testbed: Testbed, host: Host, programs: ProgramSet): PreparedHost {
   const common = { host, instance: testbed.instance, timeoutSeconds: commandSeconds };
-  const readiness = renderReadiness(host);
+  const readiness = renderReadiness(testbed, host);
   const ready = hostCommand(`${host.name}-ready`, {
     ...common,
     script: readiness,
@@ -79,10 +90,11 @@ function prepareHost(testbed: Testbed, host: Host, programs: ProgramSet): Prepar
     { ...common, script: renderPrograms(host, programs), after },
     { dependsOn: copy },
   );
+  const boot = setBootParameters(testbed, host, ready, after);
   const tuned = hostCommand(
     `${host.name}-tuning`,
     { ...common, script: renderTuning(testbed, host), after, reports: true },
-    { dependsOn: ready },
+    { dependsOn: [ready, ...boot] },
   );
   const facts = hostCommand(
     `${host.name}-facts`,
@@ -90,10 +102,34 @@ function prepareHost(testbed: Testbed, host: Host, programs: ProgramSet): Prepar
     { dependsOn: [installed, tuned] },
   );
   return {
-    resources: [ready, copy, installed, tuned, facts],
+    resources: [ready, copy, installed, ...boot, tuned, facts],
+    preflight: ready.stdout.apply((text) => summarisePreflight(parsePreflight(text))),
+    boot: pulumi
+      .all(boot.map(({ stdout }) => stdout))
+      .apply((texts) => parseBoot(texts.join("\n"))),
     facts: facts.stdout.apply((text) => shortFacts(parseFacts(text))),
     tuning: tuned.stdout.apply((text) => summariseTuning(parseTuning(text))),
   };
+}
+
+/** Fails until the host has been rebooted, so that nothing is tuned that a reboot would lose. */
+function setBootParameters(
+  testbed: Testbed,
+  host: Host,
+  ready: pulumi.Resource,
+  after: readonly string[],
+): remote.Command[] {
+  const parameters = bootParametersOf(testbed);
+  if (parameters.length === 0) return [];
+  const args = {
+    host,
+    instance: testbed.instance,
+    script: renderBoot(host, parameters),
+    timeoutSeconds: bootSeconds,
+    after,
+    reports: true,
+  };
+  return [hostCommand(`${host.name}-boot`, args, { dependsOn: ready })];
 }
 
 /** Removed first of all, on every host, before anything is undone on any. */

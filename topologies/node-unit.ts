@@ -1,6 +1,6 @@
 /** What rendering a node takes and gives, and the systemd unit of one. Pure. */
 import type { Unit } from "../contracts/deployment.ts";
-import { type CpuLayout, hostOf, type Testbed } from "../contracts/testbed.ts";
+import { benchSlice, type CpuLayout, hostOf, type Testbed } from "../contracts/testbed.ts";
 import type { PayloadFile, PayloadStep, PayloadUnit } from "../hosts/payload.ts";
 import { unitNameOf } from "./endpoints.ts";
 import type { Topology, TopologyNode } from "./model.ts";
@@ -56,6 +56,8 @@ export function unitOf(node: TopologyNode, context: NodeContext, plan: UnitPlan)
     ...(plan.workingDirectory === undefined ? {} : { workingDirectory: plan.workingDirectory }),
     type: plan.type,
     cpus,
+    // What is not measured stays with all other services, on the CPUs for the system.
+    ...(plan.cpuSet === "system" || cpus === "" ? {} : { slice: benchSlice }),
     scheduling: plan.scheduling,
     startSeconds: plan.startSeconds,
   });

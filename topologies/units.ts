@@ -12,6 +12,8 @@ export type UnitSpec = {
   readonly type: "notify" | "exec";
   /** Kernel CPU list; empty means all CPUs. */
   readonly cpus: string;
+  /** Slice of the service manager; that of all services if absent. */
+  readonly slice?: string;
   readonly scheduling: "rr" | "other";
   /** Bound of the start, seconds. */
   readonly startSeconds: number;
@@ -44,6 +46,7 @@ export function renderUnit(spec: UnitSpec): string {
     ...(spec.user === undefined ? [] : [`User=${spec.user}`]),
     ...(spec.workingDirectory === undefined ? [] : [`WorkingDirectory=${spec.workingDirectory}`]),
     ...(spec.cpus === "" ? [] : [`CPUAffinity=${spec.cpus}`]),
+    ...(spec.slice === undefined ? [] : [`Slice=${spec.slice}`]),
     ...(spec.scheduling === "rr" ? realtime : []),
     "CPUAccounting=yes",
     "MemoryAccounting=yes",

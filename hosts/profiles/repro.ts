@@ -3,6 +3,8 @@
  * no busy polling, and the offloads that ordinary users run stay on.
  */
 import { sysctl, type Knob, type KnobPlace } from "../knobs.ts";
+import { placementKnobs, smtKnobs, speedKnobs } from "./cpu.ts";
+import { nicKnobs } from "./nic.ts";
 
 const mebibyte = 1024 * 1024;
 const socketBufferBytes = 16 * mebibyte;
@@ -10,10 +12,45 @@ const socketBufferBytes = 16 * mebibyte;
 /** Kept free of ephemeral ports: sidecars listen on 15000 to 15099, node ports start at 30000. */
 const reservedPorts = "15000-15099,30000-32767";
 
-/** The knobs of profile `repro`, namespaced ones first. */
+/** The knobs of profile `repro`, in an order in which none undoes another. */
 export function reproKnobs(place: KnobPlace): readonly Knob[] {
-  return [...namespaceKnobs, congestionControl(place), ...offloads(place), ...machineKnobs];
+  return [
+    ...smtKnobs(place),
+    ...nicKnobs(place),
+    ...namespaceKnobs,
+    congestionControl(place),
+    ...machineKnobs,
+    ...speedKnobs(),
+    ...placementKnobs(place),
+    quietTimers,
+  ];
 }
+
+/** Timers of Debian and Ubuntu that start maintenance in the midst of a run. */
+const quietTimers: Knob = {
+  id: "timers",
+  scope: "manager",
+  kind: "timers",
+  target: [
+    "apt-daily-upgrade.timer",
+    "apt-daily.timer",
+    "dpkg-db-backup.timer",
+    "e2scrub_all.timer",
+    "fstrim.timer",
+    "fwupd-refresh.timer",
+    "logrotate.timer",
+    "man-db.timer",
+    "motd-news.timer",
+    "plocate-updatedb.timer",
+    "sysstat-collect.timer",
+    "systemd-tmpfiles-clean.timer",
+    "ua-timer.timer",
+    "update-notifier-download.timer",
+    "update-notifier-motd.timer",
+  ].join(" "),
+  want: "none",
+  why: "nothing starts by itself while measuring",
+};
 
 const namespaceKnobs: readonly Knob[] = [
   sysctl("namespace", "net.core.somaxconn", 32768, "accept bursts"),
@@ -42,28 +79,6 @@ function congestionControl({ nic, dataNetwork }: KnobPlace): Knob {
   };
 }
 
-function offloads({ nic }: KnobPlace): readonly Knob[] {
-  const offload = (id: string, feature: string, want: "on" | "off", why: string): Knob => ({
-    id: `offload-${id}`,
-    scope: "device",
-    kind: "offload",
-    target: `${nic} ${feature}`,
-    want,
-    why,
-  });
-  // Checksums before segmentation, which needs them.
-  return [
-    offload("tx", "tx-checksumming", "on", "segmentation needs it"),
-    offload("rx", "rx-checksumming", "on", "as users run it"),
-    offload("sg", "scatter-gather", "on", "segmentation needs it"),
-    offload("tso", "tcp-segmentation-offload", "on", "as users run it"),
-    offload("gso", "generic-segmentation-offload", "on", "as users run it"),
-    offload("gro", "generic-receive-offload", "on", "as users run it; virtual links have it off"),
-    offload("lro", "large-receive-offload", "off", "hides how data were cut into packets"),
-    offload("hw-tc", "hw-tc-offload", "off", "packets must meet the kernel's rules"),
-  ];
-}
-
 const hugePages = "/sys/kernel/mm/transparent_hugepage";
 
 const machineKnobs: readonly Knob[] = [
@@ -80,6 +95,15 @@ const machineKnobs: readonly Knob[] = [
   sysctl("machine", "vm.stat_interval", 10, "fewer periodic wake-ups"),
   sysctl("machine", "kernel.timer_migration", 0, "timers stay on their CPU"),
   sysctl("machine", "vm.swappiness", 10, "working sets stay in memory"),
+  sysctl("machine", "fs.nr_open", 1048576, "as many open files as units ask for"),
+  {
+    id: "swap",
+    scope: "machine",
+    kind: "swap",
+    target: "/proc/swaps",
+    want: "none",
+    why: "no page is fetched from a disk while measuring",
+  },
   {
     id: "thp-enabled",
     scope: "machine",

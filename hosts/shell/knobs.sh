@@ -31,16 +31,6 @@ read_choice() {
 }
 write_choice() { write_file "$1" "$2"; }
 
-# Target: NIC FEATURE, as ethtool -k prints them.
-read_offload() {
-  local nic=${1% *} feature=${1#* } line
-  line=$(ethtool -k "$nic" 2>&1) || { echo "${line:-ethtool is missing}"; return 1; }
-  line=$(grep -E "^$feature: " <<<"$line") || { echo "$nic has no $feature"; return 1; }
-  line=${line#*: }
-  echo "${line%% *}"
-}
-write_offload() { ethtool -K "${1% *}" "${1#* }" "$2" 2>&1 >/dev/null; }
-
 # Target: CIDR NIC. The value is the congestion control that the route names.
 data_route() {
   local routes

@@ -39,6 +39,9 @@ require_cpus() { # cpu...
 # Last of all: what an interrupted run may have left. Whatever else is in there is not ours.
 sweep() {
   tuning_restore
+  boot_remove
+  # Units of topologies bring it with them, and leave it.
+  systemctl stop ztbench.slice 2>/dev/null || true
   rm -rf /var/lib/ztbench/programs
   [ ! -L /var/lib/ztbench/bin ] || rm -f /var/lib/ztbench/bin
   rmdir --ignore-fail-on-non-empty /var/lib/ztbench/{lease,journal} 2>/dev/null || true

@@ -1,5 +1,5 @@
-# Turns knobs with a journal. Needs the functions of knobs.sh and lease.sh, and `knobs`, which
-# prints a line for each knob: id, scope, kind, target, want.
+# Turns knobs with a journal. Needs the functions of knobs.sh, knobs-nic.sh, knobs-machine.sh and
+# lease.sh, and `knobs`, which prints a line for each knob: id, scope, kind, target, want.
 #
 # The journal says what a value was before ztbench first changed it. It is on the disk before the
 # first change, no later run overwrites a value in it, and it outlives a reboot.
@@ -76,6 +76,7 @@ turn_knob() { # scope kind target before want
     printf 'refused\t%s\t%s\n' "$now" "${why:-the kernel gave no reason}"
     return 0
   fi
+  forget
   now=$("read_$2" "$3") || now=-
   if [ "$now" = "$5" ]; then
     printf 'applied\t%s\t-\n' "$now"
@@ -92,6 +93,7 @@ tuning_create() {
   mkdir -p "$journal_directory"
   load_journal
   while IFS=$tab read -r id scope kind target want; do
+    remember "$kind" "$target"
     now=$("read_$kind" "$target") || continue
     befores["$id $target"]=$(value_before "$id" "$scope" "$target" "$now")
     planned+=("$id$tab$scope$tab$kind$tab$target$tab${befores["$id $target"]}$tab$want${tab}planned")
@@ -101,8 +103,20 @@ tuning_create() {
   done
   store_journal "${kept[@]}" "${planned[@]}"
   while IFS=$tab read -r id scope kind target want; do
+    remember "$kind" "$target"
     before=${befores["$id $target"]:--}
+    # Some knobs are there only once others are turned, e.g. those of queues.
+    if [ "$before" = - ] && now=$("read_$kind" "$target"); then
+      before=$(value_before "$id" "$scope" "$target" "$now")
+      # An earlier run's line holds the same value, and would be a second one.
+      for key in "${!kept[@]}"; do
+        [[ ${kept[key]} != "$id$tab$scope$tab$kind$tab$target$tab"* ]] || unset "kept[key]"
+      done
+      planned+=("$id$tab$scope$tab$kind$tab$target$tab$before$tab$want${tab}planned")
+      store_journal "${kept[@]}" "${planned[@]}"
+    fi
     result=$(turn_knob "$scope" "$kind" "$target" "$before" "$want")
+    case $result in already* | unsupported*) ;; *) forget ;; esac
     report+=("$id$tab$result")
     [ "$before" = - ] ||
       settled+=("$id$tab$scope$tab$kind$tab$target$tab$before$tab$want$tab${result%%"$tab"*}")
@@ -119,6 +133,7 @@ tuning_restore() {
   while IFS=$tab read -r word id _ kind target before set status; do
     [ "$word" = knob ] || continue
     case $status in applied | planned) ;; *) continue ;; esac
+    forget
     if ! now=$("read_$kind" "$target"); then
       echo "left $id: it cannot be read any more: $now" >&2
     elif [ "$now" = "$before" ]; then
@@ -128,7 +143,7 @@ tuning_restore() {
     elif ! why=$("write_$kind" "$target" "$before" 2>&1); then
       echo "not restored $id: $why, found $now, before $before" >&2
       failed=1
-    elif [ "$("read_$kind" "$target")" != "$before" ]; then
+    elif forget; [ "$("read_$kind" "$target")" != "$before" ]; then
       echo "not restored $id: the kernel keeps $now, before $before" >&2
       failed=1
     else
@@ -153,6 +168,7 @@ tuning_verify() {
   local id kind target want now status
   load_journal
   while IFS=$tab read -r id _ kind target want; do
+    remember "$kind" "$target"
     if ! now=$("read_$kind" "$target"); then
       printf '%s\tunsupported\t-\n' "$id"
       continue

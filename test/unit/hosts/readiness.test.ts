@@ -9,7 +9,7 @@ import { renderReadiness } from "../../../hosts/readiness.ts";
 import { renderHostScript } from "../../../hosts/runner.ts";
 import { renderProgram, renderTable, shellPart } from "../../../hosts/shell.ts";
 import { override, runBash } from "../../support/bash.ts";
-import { exampleHost } from "./testbed.ts";
+import { exampleHost, exampleTestbed } from "./testbed.ts";
 
 const host = exampleHost();
 const scratch = mkdtempSync(path.join(tmpdir(), "ztbench-readiness-"));
@@ -109,8 +109,8 @@ suite("packages", () => {
   });
 
   test("with names that are not package names are refused before anything is done", () => {
-    assert.throws(() => renderReadiness(host, ["a b"]), Failure);
-    assert.throws(() => renderReadiness(host, ["-o"]), Failure);
+    assert.throws(() => renderReadiness(exampleTestbed(), host, ["a b"]), Failure);
+    assert.throws(() => renderReadiness(exampleTestbed(), host, ["-o"]), Failure);
   });
 });
 

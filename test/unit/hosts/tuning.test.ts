@@ -13,6 +13,7 @@ import {
   renderTuning,
   renderVerify,
   summariseTuning,
+  tuningParts,
 } from "../../../hosts/tuning.ts";
 import { runBash } from "../../support/bash.ts";
 import { exampleHost, exampleTestbed } from "./testbed.ts";
@@ -63,7 +64,7 @@ class FakeHost {
     const parts = [
       "host=fake",
       renderTable("knobs", rows),
-      ...(["knobs", "lease", "tuning"] as const).map(shellPart),
+      ...tuningParts.map(shellPart),
       `journal_directory=${this.root}/journal`,
       "journal=$journal_directory/tuning.tsv",
       `lease_directory=${this.root}/lease`,

@@ -109,6 +109,7 @@ test("only the service and the gateway count as cost, never the issuer", () => {
 test("units get the CPUs, threads and scheduling class of the testbed", () => {
   const service = unitText("baseline", "ztbench-service.service");
   assert.match(service, /^CPUAffinity=1,3-5$/m);
+  assert.match(service, /^Slice=ztbench\.slice$/m);
   assert.match(service, /^Environment=GOMAXPROCS=4$/m);
   assert.match(service, /^CPUSchedulingPolicy=rr$/m);
   const gateway = unitText("gateway", "ztbench-gateway.service");
@@ -124,14 +125,14 @@ test("where no CPUs are reserved, programs are neither pinned nor told a number 
   const free = { ...exampleTestbed, hosts, scheduling: "other" as const };
   for (const unit of ["issuer", "gateway", "service"]) {
     const text = unitText("gateway", `ztbench-${unit}.service`, free);
-    assert.doesNotMatch(text, /CPUAffinity|GOMAXPROCS|--concurrency|CPUScheduling/);
+    assert.doesNotMatch(text, /CPUAffinity|Slice|GOMAXPROCS|--concurrency|CPUScheduling/);
   }
 });
 
 test("the issuer is pinned to the system's CPUs and never runs ahead of what is measured", () => {
   const issuer = unitText("jwt", "ztbench-issuer.service");
   assert.match(issuer, /^CPUAffinity=0$/m);
-  assert.doesNotMatch(issuer, /CPUSchedulingPolicy/);
+  assert.doesNotMatch(issuer, /CPUSchedulingPolicy|Slice/);
 });
 
 test("a host is put in order after the issuer that it asks for keys", () => {
