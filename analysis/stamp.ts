@@ -1,12 +1,15 @@
 /** What must stand beside every number: on what it was measured, with which versions, how often. */
 import type { Manifest } from "../contracts/manifest.ts";
-import { type Condition, loadOf, type Plan } from "../contracts/plan.ts";
+import { type Condition, loadOf, type Plan, type Publication } from "../contracts/plan.ts";
+import { publicationOf } from "./publication.ts";
 
 export type Stamp = {
   readonly plan: string;
   readonly purpose: string;
   readonly testbed: string;
   readonly testbedClass: "lab" | "metal";
+  /** What may be published of it at most. */
+  readonly publishes: Publication;
   readonly banner?: string;
   readonly baseline: string;
   readonly versionSet: string;
@@ -48,6 +51,7 @@ export function stampOf(
   granted: ReadonlySet<"rr" | "other">,
 ): Stamp {
   const { testbed } = manifest;
+  const { level, banner } = publicationOf(plan, manifest);
   const isRefused = testbed.scheduling === "rr" && granted.has("other");
   const rates = [...new Set(plan.treatments.map((t) => loadOf(plan, t).rateQps))];
   return {
@@ -55,7 +59,8 @@ export function stampOf(
     purpose: plan.purpose,
     testbed: testbed.name,
     testbedClass: testbed.class,
-    ...(testbed.class === "lab" && { banner: "lab: not comparable to bare metal" }),
+    publishes: level,
+    ...(banner !== undefined && { banner }),
     baseline: plan.baseline,
     versionSet: manifest.versionSet,
     versions: manifest.programs.flatMap(describe),

@@ -135,6 +135,16 @@ export const coldStartSchema = z.strictObject({
 });
 export type ColdStartSettings = z.infer<typeof coldStartSchema>;
 
+/**
+ * What may be published of a result: `nothing`, only `internal` use, or `results`. A testbed or a
+ * bundle can take away from it, never add to it.
+ */
+export const publications = ["nothing", "internal", "results"] as const;
+export type Publication = (typeof publications)[number];
+
+/** Below so many blocks the interval is too wide for what is to become of the numbers. */
+export const blocksForPublication = { nothing: 1, internal: 5, results: 10 } as const;
+
 type Complain = (path: (string | number)[], message: string) => void;
 
 export const planSchema = z
@@ -143,6 +153,10 @@ export const planSchema = z
     name: label,
     /** What the result may be used for, for people; printed with it. */
     purpose: z.string().min(1),
+    /** Absent: nothing. */
+    publishes: z.enum(publications).optional(),
+    /** What ztbench itself must be able to do, where a plan is ahead of it. */
+    requires: z.array(label).max(20).optional(),
     seed: z.int().nonnegative(),
     blocks: z.int().min(1).max(100),
     /** Label of the treatment that the others are compared with; it runs twice in each block. */
@@ -174,6 +188,10 @@ export const planSchema = z
         complain(["treatments", index, "label"], `label is already used by treatments[${first}]`);
       }
     });
+    const least = blocksForPublication[plan.publishes ?? "nothing"];
+    if (plan.blocks < least) {
+      complain(["blocks"], `must be at least ${least} to publish ${plan.publishes ?? "nothing"}`);
+    }
     const labels = [...seen.keys()].join(", ");
     if (!seen.has(plan.baseline)) {
       complain(["baseline"], `must be the label of a treatment (${labels})`);
