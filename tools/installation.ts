@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { Failure } from "../contracts/failure.ts";
 import { type CachedProgram, lookUp, obtain, prune } from "./cache.ts";
 import { chartRecipes } from "./charts.ts";
+import { chooseRecipes } from "./choice.ts";
 import { type Placement, placePrograms } from "./checkout.ts";
 import { forgetRefusal, upstreamPlugin } from "./command-plugin.ts";
 import { installPackages, missingPackages } from "./debian.ts";
@@ -129,10 +130,7 @@ async function images(
   return [...placements, await obtained(installer, imageIndexRecipe(cached))];
 }
 
-/**
- * Recipes that the options ask for. What an earlier run with more options put into the checkout
- * stays as long as it is current, so that a run without them takes nothing away.
- */
+/** Recipes of this run; what is left out although the checkout has it is named. */
 async function chosen(
   { root, cache, progress }: Installer,
   options: Options,
@@ -144,15 +142,11 @@ async function chosen(
   ]);
   const before = await readToolsManifest(root).catch(() => undefined);
   const names = new Set(before?.programs.map(({ name }) => name));
-  const wanted: Recipe[] = [];
-  for (const recipe of recipes) {
-    const { groups, name, key } = recipe;
-    const isAsked = groups === undefined || groups.some((group) => asked.has(group));
-    if (isAsked) wanted.push(recipe);
-    else if (names.has(name)) {
-      if ((await lookUp(cache, key)) !== undefined) wanted.push(recipe);
-      else progress(`${name} has changed and is left out: --with-${groups[0] ?? ""} makes it`);
-    }
+  const cached = new Set<string>();
+  for (const { key } of recipes) if ((await lookUp(cache, key)) !== undefined) cached.add(key);
+  const { wanted, dropped } = chooseRecipes(recipes, asked, names, cached);
+  for (const { name, groups } of dropped) {
+    progress(`${name} has changed and is left out: --with-${groups?.[0] ?? ""} makes it`);
   }
   return wanted;
 }
