@@ -20,6 +20,7 @@ const inProgress = "runs/.partial-";
 const sumsBytesMax = 16 * 1024 * 1024;
 const depthMax = 8;
 const problemsMax = 20;
+const filesAtOnce = 16;
 
 type Entry = { readonly sha256: string; readonly path: string; readonly line: number };
 
@@ -37,18 +38,7 @@ export async function verifyChecksums(directory: string): Promise<ReadonlyMap<st
   for (const path of present) {
     if (!entries.has(path)) problems.push(`${path}: is in the bundle, but not in ${sumsFile}`);
   }
-  for (const entry of entries.values()) {
-    if (problems.length >= problemsMax) break;
-    const at = `${sumsFile}:${entry.line}`;
-    if (!present.has(entry.path)) {
-      problems.push(`${at}: ${entry.path}: is listed, but not in the bundle`);
-      continue;
-    }
-    const found = await sha256Of(join(directory, entry.path));
-    if (found !== entry.sha256) {
-      problems.push(`${at}: ${entry.path}: must have sha256 ${entry.sha256}, found ${found}`);
-    }
-  }
+  problems.push(...(await checkAll(directory, [...entries.values()], present)));
   if (problems.length > 0) {
     throw new Failure("document", problems.slice(0, problemsMax).join("\n"), {
       hint:
@@ -57,6 +47,33 @@ export async function verifyChecksums(directory: string): Promise<ReadonlyMap<st
     });
   }
   return new Map([...entries.values()].map(({ path, sha256 }) => [path, sha256]));
+}
+
+/** Problems of the files that are listed, in the order of the list. */
+async function checkAll(
+  directory: string,
+  entries: readonly Entry[],
+  present: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const problems: string[] = [];
+  // A handful at once: small files would else mostly wait for the disk and its threads.
+  for (let from = 0; from < entries.length && problems.length < problemsMax; from += filesAtOnce) {
+    const some = entries.slice(from, from + filesAtOnce);
+    const found = await Promise.all(some.map((entry) => check(directory, entry, present)));
+    problems.push(...found.filter((problem) => problem !== undefined));
+  }
+  return problems;
+}
+
+async function check(
+  directory: string,
+  { path, sha256, line }: Entry,
+  present: ReadonlySet<string>,
+): Promise<string | undefined> {
+  const at = `${sumsFile}:${line}: ${path}`;
+  if (!present.has(path)) return `${at}: is listed, but not in the bundle`;
+  const found = await sha256Of(join(directory, path));
+  return found === sha256 ? undefined : `${at}: must have sha256 ${sha256}, found ${found}`;
 }
 
 /** sha256 of a file, in hexadecimal. */

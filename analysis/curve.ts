@@ -5,7 +5,7 @@
 import type { RunVerdict } from "./gates.ts";
 import type { LatencyHistogram } from "./histogram.ts";
 import { destroySeries, newSeries, type Series, seriesNames } from "./interval.ts";
-import { tailRequestsMin } from "./latency.ts";
+import { tailRequestsMin } from "./rank.ts";
 
 /** Steps for each tenth part of the requests that remains above, and how many such parts. */
 const stepsPerDecade = 16;

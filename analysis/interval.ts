@@ -1,5 +1,5 @@
 /**
- * Collects the latencies of a run by one-second intervals of the plan, and adds these up: each
+ * Collects the latencies of a run, as a whole and by one-second intervals of the plan: each
  * published quantile can be rebuilt from the lines of the interval log.
  */
 import { LatencyHistogram } from "./histogram.ts";
@@ -28,7 +28,10 @@ export function newSeries(): Series {
   };
 }
 
-/** Records requests into their interval; totals are complete after `finish`. */
+/**
+ * Records requests; totals are complete after `finish`. Each goes into the totals and into its
+ * interval, since adding up a histogram costs as much as recording a hundred thousand values.
+ */
 export class IntervalRecorder {
   readonly totals: Series = newSeries();
   readonly #log: IntervalLog | undefined;
@@ -37,14 +40,24 @@ export class IntervalRecorder {
   #currentIndex = -1;
   #current: Series | undefined;
 
+  /** @param log without one, intervals are not kept apart */
   constructor(log?: IntervalLog) {
     this.#log = log;
     if (log !== undefined) writeHead(log);
   }
 
-  /** The histograms of the interval in which a request was due. */
-  at(intendedNs: number): Series {
-    const index = Math.floor(intendedNs / (intervalSeconds * 1e9));
+  /**
+   * Records one request that was sent, all in nanoseconds.
+   *
+   * @param responseNs undefined if it was not answered; then the latency says nothing
+   */
+  record(dueNs: number, lagNs: number, responseNs: number | undefined, latencyNs: number): void {
+    recordInto(this.totals, lagNs, responseNs, latencyNs);
+    if (this.#log !== undefined) recordInto(this.#at(dueNs), lagNs, responseNs, latencyNs);
+  }
+
+  #at(dueNs: number): Series {
+    const index = Math.floor(dueNs / (intervalSeconds * 1e9));
     if (index === this.#currentIndex && this.#current !== undefined) return this.#current;
     let series = this.#open.get(index);
     if (series === undefined) {
@@ -81,7 +94,6 @@ export class IntervalRecorder {
       const histogram = series[name];
       if (histogram.count === 0) continue;
       this.#writeLine(index, name, histogram);
-      this.totals[name].add(histogram);
       histogram.reset();
     }
     this.#free.push(series);
@@ -95,6 +107,18 @@ export class IntervalRecorder {
     const length = intervalSeconds.toFixed(3);
     log.write(`Tag=${name},${start},${length},${maxMs},${histogram.encode()}\n`);
   }
+}
+
+function recordInto(
+  series: Series,
+  lagNs: number,
+  responseNs: number | undefined,
+  latencyNs: number,
+): void {
+  series.lag.record(lagNs);
+  if (responseNs === undefined) return;
+  series.response.record(responseNs);
+  series.service.record(latencyNs);
 }
 
 /** Frees what `newSeries` made. */

@@ -5,17 +5,16 @@
 import { Failure } from "../contracts/failure.ts";
 import type { LoadPlan } from "../contracts/record.ts";
 import { type Cell, none, value } from "./cell.ts";
+import { type ClockStep, findClockStep, LeastLag } from "./clock-step.ts";
 import { highestTrackableNs, type LatencyHistogram } from "./histogram.ts";
 import { IntervalRecorder, type Series } from "./interval.ts";
+import { isTold, rankOf } from "./rank.ts";
 import { readRequests } from "./requests.ts";
 import type { RowTotals } from "./tally.ts";
 
 export const quantileNames = ["p50", "p95", "p99", "p99.9"] as const;
 export type QuantileName = (typeof quantileNames)[number];
 const quantileOf = { p50: 0.5, p95: 0.95, p99: 0.99, "p99.9": 0.999 } as const;
-
-/** A quantile is only told if so many planned requests lie beyond it. */
-export const tailRequestsMin = 100;
 
 export type SeriesSummary = {
   readonly count: number;
@@ -38,6 +37,8 @@ export type RunLatency = {
   readonly overflow: number;
   /** Least lag, nanoseconds; negative if a request left before it was due. */
   readonly lagMinNs: number;
+  /** A step of the clock inside the run, if its stamps show one. */
+  readonly clockStep?: ClockStep;
   /** When offset 0 of the plan was due, nanoseconds since 1970. */
   readonly startNs: string;
   /** True if the start was estimated from the rows, which cannot see a constant lateness. */
@@ -101,11 +102,13 @@ export async function measureLatency(source: LatencySource): Promise<RunLatency>
   const { intervalNs } = loadPlan;
   let overflow = 0;
   let lagMinNs = Number.POSITIVE_INFINITY;
+  const leastLag = new LeastLag();
   try {
     const totals = await readRequests(requests, (seq, sentNs, latencyNs, ok) => {
       const dueNs = offsetsNs === undefined ? seq * intervalNs : (offsetsNs[seq] ?? Number.NaN);
       const lagNs = sentNs - startNs - dueNs;
       if (lagNs < lagMinNs) lagMinNs = lagNs;
+      leastLag.record(dueNs, lagNs);
       // A clock that is slewed can make a request look early; the least lag is kept and gated.
       const lateNs = lagNs > 0 ? lagNs : 0;
       const responseNs = lateNs + latencyNs;
@@ -114,21 +117,18 @@ export async function measureLatency(source: LatencySource): Promise<RunLatency>
         overflow += 1;
         return undefined;
       }
-      const series = recorder.at(dueNs);
-      series.lag.record(lateNs);
-      if (ok) {
-        series.response.record(responseNs);
-        series.service.record(latencyNs);
-      }
+      recorder.record(dueNs, lateNs, ok ? responseNs : undefined, latencyNs);
       return undefined;
     });
     const finished = recorder.finish();
     source.takeTotals?.(finished);
     const { response, service, lag } = finished;
+    const clockStep = findClockStep(leastLag.finish());
     return {
       ...countsOf(totals, loadPlan.planned),
       overflow,
       lagMinNs: totals.rows === 0 ? 0 : lagMinNs,
+      ...(clockStep !== undefined && { clockStep }),
       startNs: String(beganNs),
       startEstimated: estimated,
       response: summarise(response, loadPlan.planned),
@@ -179,12 +179,9 @@ function summarise(histogram: LatencyHistogram, population: number): SeriesSumma
   const { count } = histogram;
   const exact = (ns: number): Cell => (count === 0 ? none("no answers") : value(ns, "ns"));
   const quantile = (name: QuantileName): Cell => {
-    const beyond = population * (1 - quantileOf[name]);
-    // Rounded, since 1 - 0.999 is a little more than a thousandth.
-    if (Math.round(beyond * 1e6) / 1e6 < tailRequestsMin) {
-      return none(`too few requests for ${name}`);
-    }
-    const rank = Math.ceil(Math.round(population * quantileOf[name] * 1e6) / 1e6);
+    const share = quantileOf[name];
+    if (!isTold(population, share)) return none(`too few requests for ${name}`);
+    const rank = rankOf(population, share);
     return rank > count ? none("> timeout") : value(histogram.valueAtRank(rank), "ns");
   };
   return {
