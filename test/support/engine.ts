@@ -15,7 +15,8 @@ import type { Testbed } from "../../contracts/testbed.ts";
 import { pulumiEnvironment, toolPaths, toolSearchPath } from "../../tools/paths.ts";
 
 const root = path.resolve(import.meta.dirname, "..", "..");
-const operationSeconds = 120;
+/** A cluster takes longest: its programs and images have some 2 GB. */
+const operationSeconds = 300;
 
 export type Done = {
   readonly exitCode: number;
@@ -36,6 +37,8 @@ export type Engine = {
   /** Takes a resource and its dependents out of the state, not off the hosts. */
   forget(stack: string, urn: string): Promise<Done>;
   output(stack: string, name: string): Promise<unknown>;
+  /** An output that is secret, in the clear. */
+  secret(stack: string, name: string): Promise<unknown>;
   /** Everything in the backend, as text. */
   stateText(): string;
   /** Forgets everything; what is still deployed stays. */
@@ -84,6 +87,11 @@ export function openEngine(testbed: Testbed): Engine {
     const output = done.stdout + done.stderr;
     return { exitCode: done.exitCode ?? -1, output, stdout: done.stdout, seconds };
   };
+  const output = async (stack: string, name: string, ...more: string[]): Promise<unknown> => {
+    const done = await call(["stack", "output", name, "-s", stack, "--json", ...more]);
+    if (done.exitCode !== 0) throw new Error(done.output);
+    return JSON.parse(done.stdout) as unknown;
+  };
   const configFile = (stack: string) => path.join(directory, `Pulumi.${stack}.yaml`);
   const writeConfig = (stack: string, parameters: Readonly<Record<string, unknown>>) => {
     const config = {
@@ -109,11 +117,8 @@ export function openEngine(testbed: Testbed): Engine {
     setParameters: writeConfig,
     forget: (stack, urn) =>
       call(["state", "delete", urn, "-s", stack, "--target-dependents", "--yes"]),
-    async output(stack, name) {
-      const done = await call(["stack", "output", name, "-s", stack, "--json"]);
-      if (done.exitCode !== 0) throw new Error(done.output);
-      return JSON.parse(done.stdout) as unknown;
-    },
+    output: (stack, name) => output(stack, name),
+    secret: (stack, name) => output(stack, name, "--show-secrets"),
     stateText: () =>
       readdirSync(backend, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Failure } from "../../../contracts/failure.ts";
 import { highestNetwork, layLab, longestLabName } from "../../../hosts/lab/layout.ts";
+import { overlaps } from "../../../hosts/lab/machine.ts";
 import { openLab } from "../../../hosts/lab/options.ts";
 
 const labName = fc
@@ -51,6 +52,27 @@ test("management addresses follow the network number inside 198.18.0.0/15", () =
       ["server", "198.18.23.30", "198.18.0.30", "lab-server"],
     ],
   );
+});
+
+test("networks of clusters lie inside 198.18.0.0/15 and no two labs share any", () => {
+  const networksOf = (number: number): string[] => {
+    const { cluster, dataNetwork, managementSubnet } = layLab("lab", number, "kubernetes");
+    assert.ok(cluster);
+    return [dataNetwork, managementSubnet, cluster.podNetwork, cluster.serviceNetwork];
+  };
+  assert.deepEqual(networksOf(2), [
+    "198.18.34.0/24",
+    "198.18.18.0/24",
+    "198.19.32.0/22",
+    "198.19.40.0/24",
+  ]);
+  const all = Array.from({ length: highestNetwork + 1 }, (_, number) => networksOf(number)).flat();
+  all.push(layLab("lab", 0).dataNetwork);
+  for (const [index, network] of all.entries()) {
+    assert.ok(overlaps("198.18.0.0/15", network), network);
+    const others = all.filter((other, place) => place !== index && overlaps(network, other));
+    assert.deepEqual(others, [], network);
+  }
 });
 
 test("hardware addresses are local unicast and machine ids are version 4", () => {

@@ -117,15 +117,18 @@ test("the start time is read past a name with spaces and brackets; a zombie has 
 
 test("control groups are found on unified and hybrid machines", () => {
   const unified = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw";
-  assert.deepEqual(cgroupRoots(unified), ["/sys/fs/cgroup"]);
+  assert.deepEqual(cgroupRoots(unified), { host: ["/sys/fs/cgroup"], controllers: [] });
   const hybrid = [
     "31 30 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu",
     "32 30 0:28 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd",
     "33 30 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw",
     "",
   ].join("\n");
-  assert.deepEqual(cgroupRoots(hybrid), ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd"]);
-  assert.deepEqual(cgroupRoots(""), []);
+  assert.deepEqual(cgroupRoots(hybrid), {
+    host: ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd"],
+    controllers: ["/sys/fs/cgroup/cpu"],
+  });
+  assert.deepEqual(cgroupRoots(""), { host: [], controllers: [] });
 });
 
 test("load has a CPU of its own as soon as there are two", () => {

@@ -13,6 +13,7 @@ import { layLab } from "../../../hosts/lab/layout.ts";
 import * as network from "../../../hosts/lab/network.ts";
 import {
   nspawnArgv,
+  nspawnEnvironment,
   rebootExitCode,
   systemdRunArgv,
   watchArgv,
@@ -23,12 +24,14 @@ const layout = layLab("labx", 3);
 const [client] = layout.hosts;
 assert.ok(client);
 
-const nspawn = nspawnArgv({
+const machineOf = {
+  profile: "native",
   host: client,
   baseDirectory: "/s/base-1",
   keysDirectory: "/s/labx/keys",
   persistentDirectory: "/s/labx/hosts/client",
-});
+} as const;
+const nspawn = nspawnArgv(machineOf);
 
 test("the machine's namespace gets host routes only, never a subnet or a default route", () => {
   const routes = [network.machineBatch(layout), network.machineAddressBatch(layout)]
@@ -111,7 +114,12 @@ test("under systemd a host is a delegated service that restarts only to reboot",
   assert.deepEqual(argv.slice(argv.indexOf("--") + 1), nspawn);
 });
 
-const target = { suite: "bookworm", architecture: "amd64", sources: "/etc/apt/sources.list" };
+const target = {
+  profile: "native",
+  suite: "bookworm",
+  architecture: "amd64",
+  sources: "/etc/apt/sources.list",
+} as const;
 
 test("the base key changes with suite and architecture, not with the sources' place", () => {
   const key = baseKey(target);
@@ -119,6 +127,52 @@ test("the base key changes with suite and architecture, not with the sources' pl
   assert.equal(baseKey({ ...target, sources: "/elsewhere" }), key);
   assert.notEqual(baseKey({ ...target, suite: "trixie" }), key);
   assert.notEqual(baseKey({ ...target, architecture: "arm64" }), key);
+});
+
+test("a node has a base of its own, with the container runtime, and the plain one has none", () => {
+  const node = { ...target, profile: "kubernetes" } as const;
+  assert.notEqual(baseKey(node), baseKey(target));
+  const included = mmdebstrapArgv(node, "/s/base.part").find((word) => word.startsWith("--incl"));
+  for (const name of basePackages) assert.ok(included?.includes(name), name);
+  assert.match(included ?? "", /\bcontainerd\b.*\betcd-server\b/);
+  assert.doesNotMatch(mmdebstrapArgv(target, "/s/base.part").join(" "), /containerd/);
+});
+
+test("a node may have containers, and has no more rights than that", () => {
+  const node = nspawnArgv({ ...machineOf, profile: "kubernetes" });
+  assert.deepEqual(
+    node.filter((word) => !nspawn.includes(word)),
+    [
+      "--bind=/dev/kmsg",
+      "--capability=CAP_SYSLOG",
+      "--system-call-filter=add_key",
+      "--system-call-filter=keyctl",
+      "--bind-ro=/s/labx/keys/hosts:/etc/hosts",
+    ],
+  );
+  assert.equal(nspawnEnvironment.SYSTEMD_NSPAWN_API_VFS_WRITABLE, "network");
+});
+
+test("the API server of a cluster is a second door, at one address and one port", () => {
+  const cluster = layLab("labx", 3, "kubernetes");
+  const routes = (of: typeof layout): string[] =>
+    network
+      .machineAddressBatch(of)
+      .split("\n")
+      .filter((line) => line.startsWith("route"));
+  assert.deepEqual(
+    routes(cluster).filter((line) => !routes(layout).includes(line)),
+    ["route add 198.18.35.20/32 via 198.18.19.20 dev labx-gateway src 198.18.19.1"],
+  );
+  const plain = network.guardRules(layout).split("\n");
+  const more = network
+    .guardRules(cluster)
+    .split("\n")
+    .filter((line) => !plain.includes(line));
+  assert.deepEqual(more, [
+    '    iifname "labx-gateway" ip saddr 198.18.35.20 ip daddr 198.18.19.1 tcp sport 6443 ' +
+      "tcp flags & (fin | syn | rst | ack) != syn accept",
+  ]);
 });
 
 test("the base is built with all packages, into the directory asked for", () => {
