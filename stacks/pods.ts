@@ -2,7 +2,10 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Deployment } from "../contracts/deployment.ts";
+import { Failure } from "../contracts/failure.ts";
+import type { Testbed } from "../contracts/testbed.ts";
 import { programDirectory } from "../hosts/programs.ts";
+import { nodesOfKind, type Topology } from "../topologies/model.ts";
 import { completeDeployment } from "../topologies/pods/document.ts";
 import { podTable, type PodStatus, readHostFacts } from "../topologies/pods/facts.ts";
 import { podRootsOf, type PodRendering, renderPods } from "../topologies/pods/pods.ts";
@@ -24,6 +27,7 @@ const podTimeouts = { create: "90s", update: "90s", delete: "60s" } as const;
 export async function podsStack(request: TopologyRequest): Promise<pulumi.Output<Deployment>> {
   const { topology, parameters, lease, deployed } = request;
   const { testbed } = deployed;
+  requireMesh(topology, testbed);
   const cluster = await deployedCluster(testbed);
   const rendering = renderPods(topology, parameters, {
     testbed,
@@ -55,6 +59,17 @@ export async function podsStack(request: TopologyRequest): Promise<pulumi.Output
         versions: cluster.versions,
       }),
     );
+}
+
+/** Told before anything is changed, since the API server would only miss a kind of object. */
+function requireMesh(topology: Topology, { name, cluster }: Testbed): void {
+  if (nodesOfKind(topology, "sidecar").length === 0 || cluster?.mesh === "istio") return;
+  throw new Failure(
+    "testbed",
+    `topology ${topology.name}: needs a mesh, cluster.mesh of testbed ${name} is ` +
+      `${cluster?.mesh ?? "absent"}, istio expected`,
+    { hint: "set cluster.mesh in the testbed document, then pulumi up -s cluster" },
+  );
 }
 
 /** Objects first, so that no pod ever runs without its policy; pods side by side after them. */
