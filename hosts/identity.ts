@@ -1,9 +1,9 @@
-/** Where the private keys of a testbed document lie: relative to the document, or below home. */
+/** Where files that a testbed document names lie: relative to the document, or below home. */
 import { homedir } from "node:os";
 import path from "node:path";
 import type { Testbed } from "../contracts/testbed.ts";
 
-/** The testbed with absolute paths of its identity files; `file` is the document's own path. */
+/** The testbed with absolute paths of its files; `file` is the document's own path. */
 export function resolveIdentities(testbed: Testbed, file: string): Testbed {
   const resolve = (named: string) =>
     named.startsWith("~/")
@@ -13,5 +13,7 @@ export function resolveIdentities(testbed: Testbed, file: string): Testbed {
     ...host,
     identityFile: resolve(host.identityFile),
   }));
-  return { ...testbed, hosts };
+  const { cluster } = testbed;
+  if (cluster?.artifacts === undefined) return { ...testbed, hosts };
+  return { ...testbed, hosts, cluster: { ...cluster, artifacts: resolve(cluster.artifacts) } };
 }

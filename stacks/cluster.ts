@@ -3,14 +3,18 @@ import * as pulumi from "@pulumi/pulumi";
 import { Failure } from "../contracts/failure.ts";
 import type { ClusterKind, ClusterSettings, Testbed } from "../contracts/testbed.ts";
 import type { ClusterInstaller } from "../hosts/cluster/cluster.ts";
+import { k3sInstaller } from "../hosts/cluster/k3s/installer.ts";
 import { kubernetesInstaller } from "../hosts/cluster/kubernetes/installer.ts";
+import { installAddons } from "./cluster-addons.ts";
+import { filesOfArtifacts, openArtifacts } from "./cluster-artifacts.ts";
 import { readClusterFiles } from "./cluster-files.ts";
 import { Cluster } from "./cluster-component.ts";
 import { requireReachable } from "./reachable.ts";
-import { deployedTestbed } from "./testbed.ts";
+import { configuredTestbed, deployedTestbed } from "./testbed.ts";
 
 /** One installer for each kind of cluster. */
 const installers: Readonly<Partial<Record<ClusterKind, ClusterInstaller>>> = {
+  k3s: k3sInstaller,
   kubernetes: kubernetesInstaller,
 };
 
@@ -19,20 +23,25 @@ const installers: Readonly<Partial<Record<ClusterKind, ClusterInstaller>>> = {
  * prepared.
  *
  * @returns outputs of the component: secret `kubeconfig`, `clusterIdentifier`, `apiServer`,
- *   `versions` and `nodes`
+ *   `versions` and `nodes`; of the add-ons `mesh` and, without a name server, `controlAddress`
  * @throws Failure `testbed` if the testbed has no cluster or its hosts are not up, `usage` for a
  *   kind that has no installer
  */
 export async function clusterStack(): Promise<Record<string, unknown>> {
+  // Before the hosts are asked for: preparing them would not help.
+  const configured = configuredTestbed();
+  const settings = settingsOf(configured);
+  const installer = installerOf(configured.clusterKind);
   const { testbed, facts } = await deployedTestbed();
-  const settings = settingsOf(testbed);
-  const installer = installerOf(testbed.clusterKind);
   const owner = ownerOf(new pulumi.Config("ztbench"));
-  const files = readClusterFiles(installer.files);
+  const store = installer.kind === "k3s" ? await openArtifacts(settings) : undefined;
+  const files = store === undefined ? readClusterFiles(installer.files) : filesOfArtifacts(store);
   await requireReachable(testbed.hosts);
-  const installation = installer.install({ testbed, settings, files, facts });
+  const artifacts = store === undefined ? {} : { artifacts: store.artifacts };
+  const installation = installer.install({ testbed, settings, files, facts, ...artifacts });
   const cluster = new Cluster("cluster", { testbed, settings, owner, installation });
-  return { ...cluster.outputs };
+  const addons = await installAddons({ cluster, testbed, settings, store });
+  return { ...cluster.outputs, ...addons };
 }
 
 function settingsOf(testbed: Testbed): ClusterSettings {

@@ -2,6 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { Failure } from "../contracts/failure.ts";
 import { clusterStack } from "./cluster.ts";
+import { shownFailure } from "./failure.ts";
 import { hostsStack } from "./hosts.ts";
 import { topologyStack } from "./topology.ts";
 
@@ -23,9 +24,6 @@ export async function program(): Promise<Record<string, unknown>> {
     return await (foundations[stack]?.() ?? topologyStack(stack));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const hint = error.hint === undefined ? "" : `\n  next: ${error.hint}`;
-    const shown = new pulumi.RunError(`${error.message} [${error.code}]${hint}`);
-    delete shown.stack;
-    throw shown;
+    throw shownFailure(error);
   }
 }

@@ -78,7 +78,10 @@ async function problemOf(directory: string, file: Artifact): Promise<string | un
 async function digestProblem(target: string, file: Artifact): Promise<string | undefined> {
   const found = await sha256OfFile(target);
   if (found === file.sha256) return undefined;
-  return `artifact ${file.name}: not the file that was meant, SHA-256 ${found}, expected ${file.sha256}`;
+  return (
+    `artifact ${file.name}: not the file that was meant, SHA-256 ${found}, ` +
+    `expected ${file.sha256}`
+  );
 }
 
 /** Only a file whose digest is right gets its name. */

@@ -109,7 +109,8 @@ export function agentConfiguration(
 }
 
 function write(configuration: object): string {
-  return `# Written by ztbench; changes are overwritten.\n${stringify(configuration, { lineWidth: 0 })}`;
+  const text = stringify(configuration, { lineWidth: 0 });
+  return `# Written by ztbench; changes are overwritten.\n${text}`;
 }
 
 /**

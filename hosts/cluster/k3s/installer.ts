@@ -113,8 +113,8 @@ function prelude(place: K3sPlace, host: Host, files: readonly ClusterFile[]): st
 }
 
 /**
- * Notes what is there before anything is put on the host. Undone last: then it takes off whatever an
- * interrupted run has left, which the engine knows nothing of.
+ * Notes what is there before anything is put on the host. Undone last: then it takes off whatever
+ * an interrupted run has left, which the engine knows nothing of.
  */
 function claimTask(place: K3sPlace, host: Host, files: readonly ClusterFile[]): ClusterTask {
   return {
