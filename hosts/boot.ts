@@ -11,27 +11,30 @@ import { tuningParts } from "./tuning.ts";
  */
 export function renderBoot(host: Host, parameters: readonly string[]): HostScript {
   return {
-    prelude: bootPrelude(host, parameters, tuningParts).join("\n"),
+    prelude: [
+      `host=${quote(host.name)}`,
+      ...tuningParts.map(shellPart),
+      ...bootPart(parameters),
+    ].join("\n"),
     create: "boot_create",
     remove: "refuse_while_leased\nboot_remove",
   };
 }
 
-/** What `boot_verify` needs besides the functions of lease. */
-export function bootPrelude(
-  host: Host,
-  parameters: readonly string[],
-  parts: typeof tuningParts | readonly [],
-): string[] {
-  return [
-    `host=${quote(host.name)}`,
-    renderTable(
-      "boot_parameters",
-      parameters.map((parameter) => [parameter]),
-    ),
-    ...parts.map(shellPart),
-    shellPart("boot"),
-  ];
+/** A script that is refused on a host that was not started with these parameters. */
+export function withBootCheck(script: HostScript, parameters: readonly string[]): HostScript {
+  if (parameters.length === 0) return script;
+  return {
+    ...script,
+    prelude: [script.prelude ?? "", ...bootPart(parameters)].join("\n"),
+    create: `boot_verify\n${script.create}`,
+  };
+}
+
+/** Needs the functions of lease. */
+function bootPart(parameters: readonly string[]): string[] {
+  const rows = parameters.map((parameter) => [parameter]);
+  return [renderTable("boot_parameters", rows), shellPart("boot")];
 }
 
 /** The state of each parameter, by its text. */

@@ -58,8 +58,8 @@ function packageName(name: string): string {
 }
 
 /**
- * Refuses to let go of a host while a topology, a campaign or a cluster holds it. As a resource that
- * depends on all others it is removed first, so that nothing is undone before it has agreed.
+ * Refuses to let go of a host while a topology, a campaign or a cluster holds it. As a resource
+ * that depends on all others it is removed first, so that nothing is undone before it has agreed.
  */
 export function renderGuard(host: Host): HostScript {
   return {

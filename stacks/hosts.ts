@@ -6,6 +6,7 @@ import type { Host, Testbed } from "../contracts/testbed.ts";
 import { parseBoot, renderBoot } from "../hosts/boot.ts";
 import { layoutWarnings } from "../hosts/cpus.ts";
 import { type Facts, parseFacts, renderFactsScript, shortFacts } from "../hosts/facts.ts";
+import { summariseHardware } from "../hosts/hardware.ts";
 import { parsePreflight, summarisePreflight } from "../hosts/preflight.ts";
 import { bootParametersOf } from "../hosts/profiles/boot.ts";
 import { type ProgramSet, readPrograms, renderPrograms } from "../hosts/programs.ts";
@@ -26,6 +27,7 @@ type PreparedHost = {
   readonly resources: readonly pulumi.Resource[];
   readonly preflight: pulumi.Output<Record<string, string>>;
   readonly boot: pulumi.Output<Record<string, string>>;
+  readonly hardware: pulumi.Output<Record<string, string>>;
   readonly facts: pulumi.Output<Facts>;
   readonly tuning: pulumi.Output<Record<string, string>>;
 };
@@ -33,8 +35,8 @@ type PreparedHost = {
 /**
  * Prepares all hosts at the same time, each step by step.
  *
- * @returns outputs: the testbed, and by host the preflight, boot parameters, short facts and how each
- *   knob ended
+ * @returns outputs: the testbed, and by host the preflight, boot parameters, hardware, short
+ *   facts and how each knob ended
  * @throws Failure `document` or `testbed`
  */
 export async function hostsStack(): Promise<Record<string, unknown>> {
@@ -56,6 +58,7 @@ export async function hostsStack(): Promise<Record<string, unknown>> {
     testbed,
     preflight: byHost((host) => host.preflight),
     boot: byHost((host) => host.boot),
+    hardware: byHost((host) => host.hardware),
     facts: byHost((host) => host.facts),
     tuning: byHost((host) => host.tuning),
     programs: programs.digests,
@@ -107,6 +110,7 @@ function prepareHost(testbed: Testbed, host: Host, programs: ProgramSet): Prepar
     boot: pulumi
       .all(boot.map(({ stdout }) => stdout))
       .apply((texts) => parseBoot(texts.join("\n"))),
+    hardware: facts.stdout.apply((text) => summariseHardware(parseFacts(text))),
     facts: facts.stdout.apply((text) => shortFacts(parseFacts(text))),
     tuning: tuned.stdout.apply((text) => summariseTuning(parseTuning(text))),
   };

@@ -3,6 +3,7 @@ import type { remote } from "@pulumi/command";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Deployment } from "../contracts/deployment.ts";
 import type { Host, Testbed } from "../contracts/testbed.ts";
+import { withBootCheck } from "../hosts/boot.ts";
 import { type LeaseRequest, renderLease } from "../hosts/lease.ts";
 import {
   digestOf,
@@ -11,6 +12,7 @@ import {
   renderPayload,
   withSweep,
 } from "../hosts/payload.ts";
+import { bootParametersOf } from "../hosts/profiles/boot.ts";
 import { programDirectory } from "../hosts/programs.ts";
 import { hostCommand } from "../hosts/runner.ts";
 import { probingHosts, readySeconds, renderReady } from "../topologies/ready.ts";
@@ -28,13 +30,14 @@ export function takeLeases(
   request: LeaseRequest,
   roots: readonly string[],
 ): pulumi.Resource[] {
+  const boot = bootParametersOf(testbed);
   const take = (host: Host, dependsOn: pulumi.Resource[]) =>
     hostCommand(
       `${host.name}-lease`,
       {
         host,
         instance: testbed.instance,
-        script: withSweep(renderLease(host, request), host.name, ...roots),
+        script: withBootCheck(withSweep(renderLease(host, request), host.name, ...roots), boot),
         timeoutSeconds: leaseSeconds,
       },
       { dependsOn },

@@ -68,12 +68,19 @@ facts_nic() {
   fact nic-coalescing ethtool -c "$nic"
   fact nic-channels ethtool -l "$nic"
   fact nic-pause ethtool -a "$nic"
+  fact nic-private ethtool --show-priv-flags "$nic"
+  fact nic-fec ethtool --show-fec "$nic"
+  each_file nic-pcie "/sys/class/net/$nic/device/current_link_*" \
+    "/sys/class/net/$nic/device/max_link_*"
   fact nic-link ip -details link show dev "$nic"
   fact nic-qdisc tc qdisc show dev "$nic"
   fact addresses ip -4 -oneline address show
   fact routes ip -4 route show
-  fact_of irq-map 'grep -- "$1" /proc/interrupts | while read -r irq rest; do
-    echo "${irq%:} $(cat "/proc/irq/${irq%:}/effective_affinity_list") ${rest##* }"; done'
+  # Drivers name interrupts after the NIC or after its place on the bus: its own ones are listed.
+  fact_of irq-map 'while read -r irq rest; do irq=${irq%:}
+    [ ! -e "/sys/class/net/$1/device/msi_irqs/$irq" ] ||
+      echo "$irq $(cat "/proc/irq/$irq/effective_affinity_list") ${rest##* }"
+    done </proc/interrupts'
 }
 
 facts_kernel() {

@@ -161,6 +161,20 @@ test("knobs of the whole machine end with a reason and are left alone", { skip }
   assert.ok(ends.some((end) => end.startsWith("refused")));
 });
 
+test("the preflight tells wanted and seen, and what a lab does not have", { skip }, async () => {
+  const told = (await engine.output("hosts", "preflight")) as Record<
+    string,
+    Record<string, string>
+  >;
+  for (const { name, nic } of testbed.hosts) {
+    const of = told[name] ?? {};
+    assert.equal(of["mtu"], "ok: 1500, wanted 1500");
+    assert.equal(of["peers-beyond-mtu"], "ok: none, wanted none");
+    assert.equal(of["foreign-owners"], "ok: none, wanted none");
+    assert.equal(of["link-speed"], `not available here: ${nic} is no hardware`);
+  }
+});
+
 test("what virtual links do not have is unsupported, by asking them", { skip }, async () => {
   const ends = await endsOn("server");
   for (const id of ["ring-rx", "coalesce-rx-usecs", "cqe-compress"]) {
@@ -256,6 +270,20 @@ test("a topology without prepared hosts says how to prepare them", { skip }, asy
   assert.doesNotMatch(done.output, /^ +at /m);
 });
 
+test("an MTU that differs is refused before anything is changed", { skip }, async () => {
+  await on("server", "ip link set data0 mtu 1400");
+  const before = await readback();
+  const done = await engine.run("up", "hosts", quickly);
+  assert.notEqual(done.exitCode, 0);
+  assert.match(done.output, /host server: mtu 1400, wanted 1500\n +next: .* ip link set data0 mtu/);
+  assert.doesNotMatch(done.output, /host server: peers/);
+  const after = await readback();
+  assert.equal(after[2], before[2]);
+  await on("server", "ip link set data0 mtu 1500");
+  succeeded(await engine.run("destroy", "hosts", quickly));
+  assert.deepEqual(await readback(), pristine);
+});
+
 test(
   "a testbed that is wrong is refused with the place, and nothing changes",
   { skip },
@@ -266,6 +294,7 @@ test(
     });
     const cases: readonly (readonly [unknown, RegExp])[] = [
       [{ ...testbed, sheduling: "rr" }, /testbed\.json:1:\d+: sheduling: unknown key/],
+      [{ ...testbed, hardware: {} }, /hardware: must be absent with class lab/],
       [
         withClient({ role: "server" }),
         /hosts\.\d\.role: role server is already held by hosts\[0\]/,

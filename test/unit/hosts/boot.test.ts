@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, suite, test } from "node:test";
 import { hardwareSchema } from "../../../contracts/testbed.ts";
-import { bootPrelude, parseBoot } from "../../../hosts/boot.ts";
+import { parseBoot, renderBoot, withBootCheck } from "../../../hosts/boot.ts";
 import { bootParametersOf } from "../../../hosts/profiles/boot.ts";
-import { renderProgram, shellPart } from "../../../hosts/shell.ts";
+import { renderLease } from "../../../hosts/lease.ts";
+import { renderHostScript } from "../../../hosts/runner.ts";
+import { renderProgram, renderTable, shellPart } from "../../../hosts/shell.ts";
 import { tuningParts } from "../../../hosts/tuning.ts";
-import { runBash } from "../../support/bash.ts";
+import { override, runBash } from "../../support/bash.ts";
 import { exampleHost, exampleTestbed } from "./testbed.ts";
 
 const scratch = mkdtempSync(path.join(tmpdir(), "ztbench-boot-"));
@@ -49,13 +51,15 @@ class FakeHost {
   }
 
   run(call: string, parameters: readonly string[] = wanted) {
-    const boot = shellPart("boot");
-    const parts = bootPrelude(exampleHost(), parameters, tuningParts);
     const program = [
-      `boot_defaults=${this.root}/grub.d`,
-      ...parts.filter((part) => part !== boot),
-      `journal_directory=${this.root}/journal`,
-      boot,
+      "host=client",
+      renderTable(
+        "boot_parameters",
+        parameters.map((parameter) => [parameter]),
+      ),
+      ...tuningParts.map(shellPart),
+      `journal_directory=${this.root}/journal boot_defaults=${this.root}/grub.d`,
+      shellPart("boot"),
       `proc=${this.root}/proc`,
       `boot_id() { echo boot-${this.boot}; }`,
       `update-grub() { echo done >>${this.root}/updates; }`,
@@ -147,6 +151,28 @@ suite("boot parameters", () => {
     const hardware = hardwareSchema.parse({ bootProfile: "publish" });
     assert.ok(bootParametersOf(exampleTestbed({ hardware })).includes("intel_idle.max_cstate=1"));
   });
+});
+
+suite("a topology", () => {
+  const lease = renderLease(exampleHost(), { owner: "me/a", stack: "jwt" });
+
+  test("is refused on a host that was not started with the parameters, before its lease", () => {
+    const program = renderHostScript(withBootCheck(lease, ["no_such_parameter=1"]));
+    const harmless = override(program, "topology_lease_take() { echo taken; }");
+    const { exitCode, stdout, stderr } = runBash(harmless, "create");
+    assert.deepEqual([exitCode, stdout], [1, ""]);
+    assert.match(stderr, /^host client: reboot needed, .* lacks no_such_parameter=1\n {2}next: /);
+  });
+
+  test("is deployed as ever where no parameters are asked for", () => {
+    assert.deepEqual(withBootCheck(lease, []), lease);
+  });
+});
+
+test("the rendered program is bash", () => {
+  const script = renderHostScript(renderBoot(exampleHost(), wanted));
+  const checked = runBash(`bash -n <<'EOF_PROGRAM'\n${script}\nEOF_PROGRAM\n`);
+  assert.deepEqual(checked, { exitCode: 0, stdout: "", stderr: "" });
 });
 
 suite("the kernel command line", () => {
