@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -trimpath -buildvcs=false"
-for module in service tools/go/pulumi; do
+for module in service tools/go/pause tools/go/pulumi; do
   echo "go test: $module"
   (cd "$module" && go vet ./... && go test ./...)
 done

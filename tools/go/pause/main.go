@@ -11,6 +11,11 @@ import (
 func main() {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCHLD)
+	pause(signals)
+}
+
+// pause returns at the first signal that does not tell of a child's end.
+func pause(signals <-chan os.Signal) {
 	for received := range signals {
 		if received != syscall.SIGCHLD {
 			return
