@@ -8,6 +8,7 @@ const verbs: Record<string, () => Promise<Verb>> = {
   doctor: async () => (await import("./doctor.ts")).doctor,
   init: async () => (await import("./init.ts")).init,
   env: async () => (await import("./env.ts")).env,
+  cpus: async () => (await import("./cpus.ts")).cpus,
   lab: async () => (await import("./lab.ts")).lab,
   campaign: async () => (await import("./campaign.ts")).campaign,
   report: async () => (await import("./report.ts")).report,
