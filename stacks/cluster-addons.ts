@@ -71,6 +71,7 @@ type IstioSource = {
 export async function installAddons(args: AddonsArgs): Promise<Record<string, unknown>> {
   const { cluster, testbed, settings, store } = args;
   const istio = settings.mesh === "istio" ? await istioSource(store) : undefined;
+  if (istio === undefined && store === undefined) return {};
   const { kubeconfig, clusterIdentifier } = cluster.outputs;
   const provider = new kubernetes.Provider(
     "cluster",
