@@ -13,20 +13,25 @@ import type { CampaignOptions } from "../loadgen/options.ts";
 import { openTransport } from "../loadgen/ssh.ts";
 import { type InstalledProgram, readToolsManifest } from "../tools/manifest.ts";
 import { articleVersion } from "../tools/versions.ts";
+import { judgeCampaign, readBudget, requireJudgeable } from "./budget.ts";
 import { readCommit } from "./commit.ts";
 import { deployerFor, hooksFor } from "./campaign-hosts.ts";
 import { knownPlanSchema } from "./known-plan.ts";
+import { describePlan } from "./plan-summary.ts";
 import { progressTo } from "./progress.ts";
 import { deriveResults } from "./results.ts";
 import { listStacks } from "./pulumi.ts";
 import { type Io, readArguments, type Verb } from "./verb.ts";
 import { currentWorkspace, readTestbed, readText, root, testbedFileOf } from "./workspace.ts";
 
-const usage = `./ztbench campaign PLAN [--bundle DIRECTORY] [--resume] [--json]
+const usage = `./ztbench campaign PLAN [--bundle DIRECTORY] [--resume] [--budget FILE] [--json]
+       ./ztbench campaign PLAN --estimate
 
-  PLAN      a plan document, e.g. plans/smoke.yaml
-  --bundle  where results go; results/<plan>-<time> if not given
-  --resume  go on with a bundle that was broken off; the newest of this plan if not given`;
+  PLAN        a plan document, e.g. plans/smoke.yaml
+  --bundle    where results go; results/<plan>-<time> if not given
+  --resume    go on with a bundle that was broken off; the newest of this plan if not given
+  --budget    judge the result by a budget document; exit code 6 if a limit is broken
+  --estimate  say how long it would take and what it may publish, and do nothing`;
 
 export const campaign: Verb = {
   summary: "measure what a plan says on the current testbed, and print the table",
@@ -36,11 +41,20 @@ export const campaign: Verb = {
       json: { type: "boolean" },
       bundle: { type: "string" },
       resume: { type: "boolean" },
+      budget: { type: "string" },
+      estimate: { type: "boolean" },
     } as const;
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
     const planFile = positionals[0] ?? "";
     const planText = readText(planFile);
     const plan = parseDocument(knownPlanSchema, planText, planFile);
+    const limits = values.budget === undefined ? undefined : readBudget(values.budget);
+    if (limits !== undefined) requireJudgeable(limits, plan);
+    if (values.estimate === true) {
+      io.print(describePlan(plan).join("\n"));
+      return 0;
+    }
+    for (const line of describePlan(plan)) io.say(line);
     const resume = values.resume === true;
     const bundleDir = path.resolve(values.bundle ?? chooseBundle(plan, resume));
     const result = await measure(plan, planText, bundleDir, resume, io);
@@ -49,7 +63,9 @@ export const campaign: Verb = {
     io.say(`report: ${path.join(path.relative(root, result.bundleDir), htmlFile)}`);
     const empty = analysis.comparison.treatments.filter(({ runs }) => runs.valid === 0);
     for (const { label } of empty) io.say(`ztbench: ${label}: no valid run, see the gates above`);
-    return empty.length === 0 ? 0 : exitCodes.load;
+    const judged = limits && judgeCampaign(limits, analysis);
+    if (judged !== undefined) io.say(judged.shown);
+    return empty.length === 0 ? (judged?.code ?? 0) : exitCodes.load;
   },
 };
 

@@ -15,6 +15,7 @@ const verbs: Record<string, () => Promise<Verb>> = {
   read: async () => (await import("./read.ts")).read,
   verify: async () => (await import("./verify.ts")).verify,
   compare: async () => (await import("./compare.ts")).compare,
+  budget: async () => (await import("./budget.ts")).budget,
 };
 
 const controller = new AbortController();

@@ -8,8 +8,9 @@ import { type Io, readArguments, type Verb } from "./verb.ts";
 
 const usage = `./ztbench verify BUNDLE [--json]
 
-Checks every file against SHA256SUMS, computes all tables from the raw files, and compares them with
-those that are stored in the bundle, cell by cell. Writes nothing. Exit code 3 if anything differs.`;
+Checks every file against SHA256SUMS, computes all tables from the raw files, and compares them
+with those that are stored in the bundle, cell by cell. Writes nothing. Exit code 3 if anything
+differs.`;
 
 type Verification = {
   readonly schema: "ztbench/verification/1";

@@ -127,7 +127,7 @@ test("functions are at most 70 lines long", () => {
 });
 
 test("every topology stack, plan and document names its schema version", () => {
-  const documents = ["plans", "testbeds"].flatMap((place) =>
+  const documents = ["plans", "budgets", "testbeds"].flatMap((place) =>
     readdirSync(path.join(root, place))
       .filter((name) => name.endsWith(".yaml") && !name.endsWith(".local.yaml"))
       .map((name) => path.posix.join(place, name)),
