@@ -2,14 +2,15 @@
  * Opens a bundle, the directory that a campaign wrote: verifies it, then reads plan, manifest and
  * records by their schemas. Everything else in it is read later, as it is needed.
  */
-import { readFile, readdir, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { z } from "zod";
-import { parseDocument } from "../contracts/document.ts";
+import { documentBytesMax, parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
 import { type Manifest, manifestSchema } from "../contracts/manifest.ts";
 import { isBaseline, type Plan, planSchema } from "../contracts/plan.ts";
 import { type RunDocument, type RunRecord, runDocumentSchema } from "../contracts/record.ts";
+import { readBoundedText } from "./bounded-text.ts";
 import { sha256Of, verifyChecksums } from "./checksum.ts";
 
 /** Bounds what a sample file may take of memory. */
@@ -66,7 +67,7 @@ export async function openBundle(directory: string): Promise<Bundle> {
 }
 
 /** Path of a file of a run, for readers that stream. */
-export function runPath(bundle: Bundle, run: BundleRun, file: string): string {
+export function runPath(bundle: Pick<Bundle, "directory">, run: BundleRun, file: string): string {
   return join(bundle.directory, "runs", run.name, file);
 }
 
@@ -80,16 +81,12 @@ export function runFileName(run: BundleRun, file: string): string {
  *
  * @throws Failure `document` if it is larger than a raw text may be
  */
-export async function readRunText(bundle: Bundle, run: BundleRun, file: string): Promise<string> {
-  const path = runPath(bundle, run, file);
-  const { size } = await stat(path);
-  if (size > textBytesMax) {
-    throw new Failure(
-      "document",
-      `${runFileName(run, file)}: must have ${textBytesMax} bytes at most, found ${size}`,
-    );
-  }
-  return readFile(path, "utf8");
+export async function readRunText(
+  bundle: Pick<Bundle, "directory">,
+  run: BundleRun,
+  file: string,
+): Promise<string> {
+  return readBoundedText(runPath(bundle, run, file), runFileName(run, file), textBytesMax);
 }
 
 async function openRun(
@@ -208,8 +205,9 @@ async function readDocument<S extends z.ZodType>(
 ): Promise<z.output<S>> {
   let text: string;
   try {
-    text = await readFile(join(directory, file), "utf8");
+    text = await readBoundedText(join(directory, file), file, documentBytesMax);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure("document", `${file}: is missing in the bundle`, { cause: error });
   }
   return parseDocument(schema, text, file);

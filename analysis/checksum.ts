@@ -1,10 +1,11 @@
 /** Checks that a bundle holds just the files its SHA256SUMS lists, byte by byte. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Failure } from "../contracts/failure.ts";
+import { readBoundedText } from "./bounded-text.ts";
 
 export const sumsFile = "SHA256SUMS";
 /** What analysis itself writes into a bundle, after the sums were made, and what it must be. */
@@ -84,12 +85,8 @@ export async function sha256Of(path: string): Promise<string> {
 }
 
 async function readSums(directory: string): Promise<string> {
-  const path = join(directory, sumsFile);
-  let bytes: number;
   try {
-    const info = await stat(path);
-    if (!info.isFile()) throw new Failure("document", `${sumsFile}: must be a plain file`);
-    bytes = info.size;
+    return await readBoundedText(join(directory, sumsFile), sumsFile, sumsBytesMax);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw new Failure("document", `bundle: has no ${sumsFile}, in ${directory}`, {
@@ -97,10 +94,6 @@ async function readSums(directory: string): Promise<string> {
       hint: "give the directory that a campaign wrote, e.g. results/NAME",
     });
   }
-  if (bytes > sumsBytesMax) {
-    throw new Failure("document", `${sumsFile}: must have ${sumsBytesMax} bytes at most`);
-  }
-  return readFile(path, "utf8");
 }
 
 function parseSums(text: string, problems: string[]): Map<string, Entry> {

@@ -1,9 +1,10 @@
 /** Reads the claims documents of a directory. */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Claims, claimsSchema } from "../contracts/claims.ts";
-import { parseDocument } from "../contracts/document.ts";
+import { documentBytesMax, parseDocument } from "../contracts/document.ts";
 import { Failure } from "../contracts/failure.ts";
+import { readBoundedText } from "./bounded-text.ts";
 
 /**
  * All documents of a directory, by name of their files.
@@ -20,7 +21,8 @@ export async function readClaims(directory: string): Promise<readonly Claims[]> 
   const documents: Claims[] = [];
   for (const file of files) {
     const path = join(directory, file);
-    const document = parseDocument(claimsSchema, await readFile(path, "utf8"), path);
+    const text = await readBoundedText(path, path, documentBytesMax);
+    const document = parseDocument(claimsSchema, text, path);
     const { id } = document.source;
     if (documents.some(({ source }) => source.id === id)) {
       throw new Failure(

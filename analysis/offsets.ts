@@ -1,10 +1,11 @@
 /** Reads the planned offsets of a load plan whose arrivals are not uniform. */
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
-import { createGunzip } from "node:zlib";
-import { Failure } from "../contracts/failure.ts";
+import { ByteRows, comma, newline } from "./byte-rows.ts";
+import { inflated } from "./inflate.ts";
 
 const header = "seq,offsetNs";
+/** 9 + 15 digits, comma and line end. */
+const rowBytesMax = 26;
 
 /**
  * Reads `*.offsets.csv.gz`, whose rows stand in order of their sequence number.
@@ -18,38 +19,59 @@ export async function readOffsets(
   name: string,
   planned: number,
 ): Promise<Float64Array> {
-  const offsets = new Float64Array(planned);
-  const fail = (line: number, problem: string, cause?: unknown): never => {
-    throw new Failure("document", `${name}:${line}: ${problem}`, { cause });
-  };
-  let line = 0;
-  let latest = 0;
-  const bytes = createReadStream(path);
-  const inflated = bytes.pipe(createGunzip());
-  bytes.on("error", (error) => inflated.destroy(error));
-  const damaged = new Promise<never>((_, reject) => inflated.on("error", reject));
-  const read = async (): Promise<void> => {
-    for await (const text of createInterface({ input: inflated })) {
-      line += 1;
-      if (line === 1) {
-        if (text !== header) fail(line, `must be ${header}, found ${JSON.stringify(text)}`);
-        continue;
-      }
-      const [, seq, offset] = /^(\d{1,9}),(\d{1,15})$/.exec(text) ?? [];
-      if (Number(seq) !== line - 2 || line - 2 >= planned) {
-        fail(line, `must be sequence number ${line - 2} of ${planned}, found ${text}`);
-      }
-      if (Number(offset) < latest) fail(line, `must not be due before ${latest}, found ${text}`);
-      latest = Number(offset);
-      offsets[line - 2] = latest;
-    }
-  };
-  try {
-    await Promise.race([read(), damaged]);
-  } catch (error) {
-    if (error instanceof Failure) throw error;
-    fail(line + 1, "cannot be decompressed", error);
+  const rows = new OffsetRows(name, planned);
+  for await (const chunk of inflated(createReadStream(path), () => rows.position())) {
+    rows.push(chunk);
   }
-  if (line - 1 !== planned) fail(line, `must have ${planned} rows, found ${Math.max(line - 1, 0)}`);
-  return offsets;
+  rows.end();
+  return rows.offsets;
+}
+
+class OffsetRows extends ByteRows {
+  readonly offsets: Float64Array;
+  #latest = 0;
+  #count = -1;
+
+  constructor(name: string, planned: number) {
+    // One row more than planned fits, so that it is refused as a row and not as bytes.
+    super(name, { rowBytesMax: 2 * rowBytesMax, bytesMax: (planned + 2) * rowBytesMax });
+    this.offsets = new Float64Array(planned);
+  }
+
+  override end(): void {
+    super.end();
+    const planned = this.offsets.length;
+    if (this.#count < 0) this.fail("header", header, "");
+    if (this.#count < planned) this.fail("rows", String(planned), String(this.#count));
+  }
+
+  protected readRow(): boolean {
+    if (!this.has(rowBytesMax)) return false;
+    if (this.#count < 0) this.#readHeader();
+    else this.#readOffset();
+    this.#count += 1;
+    this.line += 1;
+    return true;
+  }
+
+  #readHeader(): void {
+    const end = this.bytes.indexOf(newline, this.at);
+    const found = this.text(this.at, end === -1 ? this.at + rowBytesMax : end);
+    if (found !== header) this.fail("header", header, found);
+    this.at = end + 1;
+  }
+
+  #readOffset(): void {
+    const seq = this.digits("seq", 1, 9, comma);
+    const planned = this.offsets.length;
+    if (seq !== this.#count || seq >= planned) {
+      this.fail("seq", `${this.#count} of ${planned}`, String(seq));
+    }
+    const offset = this.digits("offsetNs", 1, 15, newline);
+    if (offset < this.#latest) {
+      this.fail("offsetNs", `due not before ${this.#latest}`, String(offset));
+    }
+    this.#latest = offset;
+    this.offsets[seq] = offset;
+  }
 }

@@ -28,30 +28,38 @@ export type Point = { readonly atNs: number; readonly value: number };
  */
 export function parseSamples(text: string, file: string, originNs: string): readonly Sample[] {
   const origin = BigInt(originNs);
-  const lines = text.split("\n");
   const samples: Sample[] = [];
-  let head: Omit<Sample, "content"> | undefined;
-  let content: string[] = [];
-  const close = (): void => {
-    if (head !== undefined) samples.push({ ...head, content: content.join("\n").trim() });
-    content = [];
-  };
-  lines.forEach((text, index) => {
-    if (!text.startsWith("### ")) {
-      if (head === undefined && text !== "") failHead(file, index + 1, text);
-      content.push(text);
-      return;
-    }
-    close();
+  // Block by block: a string for each line would take many times the memory of the text.
+  let at = /[^\n]/.exec(text)?.index ?? text.length;
+  let line = at + 1;
+  while (at < text.length) {
+    const headEnd = endOf(text, text.indexOf("\n", at));
+    const head = text.slice(at, headEnd);
+    const [, ns, source] = /^### (\d{19}) (\S.*)$/.exec(head) ?? [];
+    if (ns === undefined || source === undefined) failHead(file, line, head);
     if (samples.length >= samplesMax) {
-      throw new Failure("document", `${file}:${index + 1}: too many blocks, allowed ${samplesMax}`);
+      throw new Failure("document", `${file}:${line}: too many blocks, allowed ${samplesMax}`);
     }
-    const [, ns, source] = /^### (\d{19}) (\S.*)$/.exec(text) ?? [];
-    if (ns === undefined || source === undefined) failHead(file, index + 1, text);
-    head = { atNs: Number(BigInt(ns) - origin), source, line: index + 1 };
-  });
-  close();
+    const contentEnd = endOf(text, text.indexOf("\n### ", headEnd));
+    const content = text.slice(headEnd + 1, contentEnd).trim();
+    samples.push({ atNs: Number(BigInt(ns) - origin), source, line, content });
+    line += linesIn(text, at, contentEnd) + 1;
+    at = contentEnd + 1;
+  }
   return samples;
+}
+
+function endOf(text: string, found: number): number {
+  return found === -1 ? text.length : found;
+}
+
+/** Line ends from one index up to another. */
+function linesIn(text: string, from: number, to: number): number {
+  let count = 0;
+  for (let i = text.indexOf("\n", from); i !== -1 && i < to; i = text.indexOf("\n", i + 1)) {
+    count += 1;
+  }
+  return count;
 }
 
 function failHead(file: string, line: number, found: string): never {

@@ -47,16 +47,17 @@ export function parseDocument<S extends z.ZodType>(
     );
   }
   const lines = new LineCounter();
-  const fail = (problems: readonly Problem[]): never => {
+  const fail = (
+    problems: readonly Problem[],
+    hint = `correct ${file} at the position given`,
+  ): never => {
     const shown = problems.slice(0, problemsMax).map((problem) => {
       const { line, col } = lines.linePos(problem.offset);
       return `${file}:${line}:${col}: ${problem.text}`;
     });
     const more = problems.length - shown.length;
     const rest = more > 0 ? [`${file}: and ${more} problems more`] : [];
-    throw new Failure("document", [...shown, ...rest].join("\n"), {
-      hint: `correct ${file} at the position given`,
-    });
+    throw new Failure("document", [...shown, ...rest].join("\n"), { hint });
   };
   // The parser compares every key of a map with every other one: we look for repeated keys instead.
   const document = parseYaml(text, {
@@ -74,6 +75,13 @@ export function parseDocument<S extends z.ZodType>(
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issues = flatten(parsed.error.issues);
+  for (const issue of issues) {
+    const text = describeNewer(issue, value);
+    // Whatever else does not fit is what the newer version brought.
+    if (text === undefined) continue;
+    const problem = { offset: offsetOf(document.contents, issue), text };
+    return fail([problem], "read it with the ztbench that made it, or a later one");
+  }
   return fail(
     issues.map((issue, index) =>
       index < problemsMax
@@ -163,6 +171,23 @@ function describeIssue(issue: Issue, root: unknown): string {
   const shown = seen === undefined ? "nothing" : JSON.stringify(seen);
   const problem = issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
   return `${path}: ${problem}, found ${shorten(shown)}`;
+}
+
+const schemaVersion = /^(ztbench\/[a-z-]+)\/(\d{1,6})$/;
+
+/** What to say of a document whose schema is of a later version; undefined if it is not. */
+function describeNewer(issue: Issue, root: unknown): string | undefined {
+  if (issue.path.at(-1) !== "schema") return undefined;
+  const [, name, version] = schemaVersion.exec(String(valueAt(root, issue.path))) ?? [];
+  const { values = [], options = [] } = issue as { values?: unknown[]; options?: unknown[] };
+  const known = [...values, ...options].map(String);
+  const isNewer = known.some((one) => {
+    const [, knownName, knownVersion] = schemaVersion.exec(one) ?? [];
+    return knownName !== undefined && knownName === name && Number(knownVersion) < Number(version);
+  });
+  if (!isNewer) return undefined;
+  const path = issue.path.map(String).join(".");
+  return `${path}: made by a newer ztbench, ${name ?? ""}/${version ?? ""}, this one reads ${known.join(" or ")}`;
 }
 
 function shorten(text: string): string {

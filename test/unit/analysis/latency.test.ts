@@ -192,10 +192,21 @@ test("offsets give the intended times of arrivals that are not uniform", async (
 });
 
 const badOffsets: readonly (readonly [string, string, RegExp])[] = [
-  ["another header", "seq\n0,1\n", /offsets:1: must be seq,offsetNs/],
-  ["a gap", "seq,offsetNs\n0,1\n2,5\n", /offsets:3: must be sequence number 1 of 2/],
-  ["time going back", "seq,offsetNs\n0,5\n1,4\n", /offsets:3: must not be due before 5/],
-  ["too few rows", "seq,offsetNs\n0,5\n", /offsets:2: must have 2 rows, found 1/],
+  ["another header", "seq\n0,1\n", /offsets:1: header: must be seq,offsetNs/],
+  ["a gap", "seq,offsetNs\n0,1\n2,5\n", /offsets:3: seq: must be 1 of 2, found "2"/],
+  ["time going back", "seq,offsetNs\n0,5\n1,4\n", /offsets:3: offsetNs: must be due not before 5/],
+  ["too few rows", "seq,offsetNs\n0,5\n", /offsets:3: rows: must be 2, found "1"/],
+  ["too many rows", "seq,offsetNs\n0,5\n1,5\n2,5\n", /offsets:4: seq: must be 2 of 2, found "2"/],
+  [
+    "an endless line",
+    "seq,offsetNs\n" + "1".repeat(1e6),
+    /offsets:\d: size: must be 104 bytes at most/,
+  ],
+  [
+    "a compressed bomb",
+    "seq,offsetNs\n" + "\n".repeat(1e8),
+    /offsets:\d: size: must be 104 bytes at most/,
+  ],
 ];
 for (const [what, text, message] of badOffsets) {
   test(`offsets with ${what} are refused`, async () => {
