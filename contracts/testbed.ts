@@ -84,7 +84,7 @@ export const clusterSchema = z.strictObject({
   apiPort: port.default(6443),
   /** Where this machine reaches the API server, unless by that data address. */
   apiAddress: ipv4.optional(),
-  /** Greatest packet of the data network, bytes; pods get the same. Needed by k3s. */
+  /** Greatest packet of pods, bytes; absent: that of the hardware. */
   mtu: z.int().min(1280).max(9216).optional(),
   /** Path of the artifacts document, relative to this one. Needed by k3s, and only there. */
   artifacts: z
@@ -188,17 +188,25 @@ type Clustered = Readonly<{
   clusterKind: ClusterKind;
   cluster?: ClusterSettings | undefined;
   dataNetwork: string;
+  hardware?: Hardware | undefined;
 }>;
 
 type ClusterProblem = readonly [key: keyof ClusterSettings, message: string];
 
 function clusterProblems(testbed: Clustered): ClusterProblem[] {
-  const { cluster, clusterKind, dataNetwork } = testbed;
+  const { cluster, clusterKind, dataNetwork, hardware } = testbed;
   if (cluster === undefined || clusterKind === "none") return [];
   const problems: ClusterProblem[] = [];
   const isK3s = clusterKind === "k3s";
-  for (const key of ["mtu", "artifacts"] as const) {
-    if (isK3s && cluster[key] === undefined) problems.push([key, "is needed with clusterKind k3s"]);
+  if (isK3s && cluster.artifacts === undefined) {
+    problems.push(["artifacts", "is needed with clusterKind k3s"]);
+  }
+  const network = hardware?.mtu;
+  if (isK3s && cluster.mtu === undefined && network === undefined) {
+    problems.push(["mtu", "is needed with clusterKind k3s, here or as hardware.mtu"]);
+  }
+  if (cluster.mtu !== undefined && network !== undefined && cluster.mtu > network) {
+    problems.push(["mtu", `must be at most hardware.mtu ${network}`]);
   }
   if (!isK3s && cluster.artifacts !== undefined) {
     problems.push(["artifacts", "has a meaning with clusterKind k3s only"]);

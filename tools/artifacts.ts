@@ -34,7 +34,7 @@ export async function readArtifacts(file: string): Promise<ArtifactStore> {
   const text = await readFile(file, "utf8").catch((cause: unknown) => {
     throw new Failure("document", `cluster.artifacts: cannot be read, found ${file}`, {
       cause,
-      hint: "name an artifacts document, e.g. a copy of testbeds/artifacts.example.yaml",
+      hint: "make one: node --import tsx tools/fetch-set.ts era DIRECTORY",
     });
   });
   const artifacts = parseDocument(artifactsSchema, text, file);

@@ -26,8 +26,11 @@ export const operatorDefinitions = [
 
 /** The one Installation and the server of `projectcalico.org/v3`. */
 export function calicoObjects(testbed: Testbed): readonly OperatorObject[] {
-  const { cluster, hosts } = testbed;
-  if (cluster?.mtu === undefined) throw new Error(`testbed ${testbed.name} has no MTU for Calico`);
+  const { cluster, hardware, hosts } = testbed;
+  const mtu = cluster?.mtu ?? hardware?.mtu;
+  if (cluster === undefined || mtu === undefined) {
+    throw new Error(`testbed ${testbed.name} has no MTU for Calico`);
+  }
   const common = { apiVersion: "operator.tigera.io/v1", metadata: { name: "default" } } as const;
   return [
     {
@@ -43,7 +46,7 @@ export function calicoObjects(testbed: Testbed): readonly OperatorObject[] {
           linuxDataplane: "Iptables",
           bgp: "Enabled",
           // The smallest one of all interfaces would be taken otherwise.
-          mtu: cluster.mtu,
+          mtu,
           hostPorts: "Disabled",
           containerIPForwarding: "Enabled",
           nodeAddressAutodetectionV4: { interface: interfacesOf(hosts.map(({ nic }) => nic)) },

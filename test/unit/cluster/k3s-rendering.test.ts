@@ -176,13 +176,23 @@ files:
     );
   });
 
-  test("of k3s need an MTU and artifacts, which no other kind takes", () => {
-    const problemsOf = (clusterKind: string, changes: object) => {
+  test("of k3s need an MTU, and artifacts, which no other kind takes", () => {
+    const problemsOf = (clusterKind: string, changes: object, rest: object = {}) => {
       const cluster = { podNetwork: "10.42.0.0/16", serviceNetwork: "10.43.0.0/16", ...changes };
-      const parsed = testbedSchema.safeParse({ ...exampleTestbed(), clusterKind, cluster });
+      const parsed = testbedSchema.safeParse({
+        ...exampleTestbed(),
+        clusterKind,
+        cluster,
+        ...rest,
+      });
       return parsed.error?.issues.map(({ path: at }) => at.join(".")) ?? [];
     };
-    assert.deepEqual(problemsOf("k3s", {}), ["cluster.mtu", "cluster.artifacts"]);
+    const hardware = { mtu: 1500 };
+    assert.deepEqual(problemsOf("k3s", {}), ["cluster.artifacts", "cluster.mtu"]);
+    assert.deepEqual(problemsOf("k3s", { artifacts: "a" }, { hardware }), []);
+    assert.deepEqual(problemsOf("k3s", { artifacts: "a", mtu: 9000 }, { hardware }), [
+      "cluster.mtu",
+    ]);
     assert.deepEqual(problemsOf("kubernetes", { artifacts: "a" }), ["cluster.artifacts"]);
     assert.deepEqual(problemsOf("kubernetes", {}), []);
   });
