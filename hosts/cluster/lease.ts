@@ -18,9 +18,13 @@ const clusterStackName = "cluster";
 export function renderClusterLease(host: Host, owner: string): HostScript {
   const word = leaseWord("owner", owner);
   return {
-    prelude: [`host=${quote(host.name)}`, shellPart("lease")].join("\n"),
+    prelude: [
+      `host=${quote(host.name)}`,
+      `cluster_files=${clusterFileDirectory}`,
+      shellPart("lease"),
+    ].join("\n"),
     create: `cluster_lease_take ${word} ${clusterStackName}`,
-    remove: `rm -rf ${clusterFileDirectory}\nlease_drop cluster ${word}`,
+    remove: `rm -rf "$cluster_files"\nlease_drop cluster ${word}`,
   };
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, beforeEach, test } from "node:test";
 import { Failure } from "../../../contracts/failure.ts";
+import { renderClusterGuard, renderClusterLease } from "../../../hosts/cluster/lease.ts";
 import { type LeaseRequest, renderCampaignLease, renderLease } from "../../../hosts/lease.ts";
 import { renderGuard } from "../../../hosts/readiness.ts";
 import { renderHostScript } from "../../../hosts/runner.ts";
@@ -106,6 +107,42 @@ test("the guard lets hosts go only when neither topology nor campaign holds them
   assert.match(guard().stderr, /held by campaign c-1/);
   campaign("c-1", "release");
   assert.deepEqual(guard(), quiet);
+});
+
+const cluster = (owner: string, verb: "create" | "remove") =>
+  runBash(
+    override(
+      renderHostScript(renderClusterLease(host, owner)),
+      here,
+      `cluster_files=${scratch}/files`,
+    ),
+    verb,
+  );
+
+test("a cluster keeps its hosts, and topologies come and go on them", () => {
+  assert.deepEqual(cluster("a/cluster", "create"), quiet);
+  assert.deepEqual(cluster("a/cluster", "create"), quiet);
+  assert.match(cluster("b/cluster", "create").stderr, /^cluster: there is one, client is held by /);
+  assert.match(
+    guard().stderr,
+    /held by stack cluster since 2.*\n +next: pulumi destroy -s cluster/,
+  );
+  assert.deepEqual(lease(jwt, "create"), quiet);
+  assert.deepEqual(lease(jwt, "remove"), quiet);
+  assert.deepEqual(cluster("b/cluster", "remove"), quiet);
+  assert.equal(guard().exitCode, 1);
+  assert.deepEqual(cluster("a/cluster", "remove"), quiet);
+  assert.deepEqual(guard(), quiet);
+});
+
+test("a cluster neither comes nor goes while a topology holds its hosts", () => {
+  const leave = () => runBash(override(renderHostScript(renderClusterGuard(host)), here), "remove");
+  lease(jwt, "create");
+  assert.match(cluster("a/cluster", "create").stderr, /held by stack jwt since/);
+  assert.equal(existsSync(path.join(directory, "cluster")), false);
+  assert.equal(leave().exitCode, 1);
+  lease(jwt, "remove");
+  assert.deepEqual(leave(), quiet);
 });
 
 test("names that would break the lease file are refused", () => {
