@@ -49,6 +49,12 @@ func split(args []string) error {
 	if err != nil {
 		return err
 	}
+	if planFile == "" {
+		if arrival != load.Uniform {
+			return program.Usagef("-arrival: %s, but vegeta's command line knows uniform only", arrival)
+		}
+		plan.ForCLI(duration)
+	}
 	summary, err := load.Split(in, &plan, warmup, planFile, out)
 	if err != nil {
 		return err

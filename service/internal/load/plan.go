@@ -80,6 +80,13 @@ func NewPlan(arrival string, rate int, duration time.Duration, seed uint64) (Pla
 	return plan, nil
 }
 
+// ForCLI makes it what vegeta's command line does with the same rate and duration: it sends one
+// request for each interval that begins before the duration has passed. Since the interval is cut to
+// whole nanoseconds, these are some more than rate x duration where the rate does not divide 1e9.
+func (p *Plan) ForCLI(duration time.Duration) {
+	p.Planned = uint64((duration + p.Interval - 1) / p.Interval)
+}
+
 // Prewarm puts rate x length requests at even distances before the others, which are all due length
 // later. It is part of the same attack, so that the connections it opens are kept.
 func (p *Plan) Prewarm(rate int, length time.Duration) error {

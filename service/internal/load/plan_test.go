@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
 func TestUniformRequestsAreDueAtWholeIntervals(t *testing.T) {
@@ -133,4 +135,27 @@ func readGzipLines(t *testing.T, path string) []string {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+}
+
+// Vegeta's own pacer is the known answer, on a clock that goes on by a nanosecond a request.
+func TestPlanOfTheCommandLineCountsAsVegetaDoes(t *testing.T) {
+	for _, rate := range []int{50, 1000, 3000, 18_000, 34_000, 42_000} {
+		for _, duration := range []time.Duration{time.Second, 5 * time.Second, 7500 * time.Millisecond} {
+			pacer := vegeta.ConstantPacer{Freq: rate, Per: time.Second}
+			var sent uint64
+			for elapsed := time.Duration(0); elapsed <= duration; elapsed++ {
+				wait, _ := pacer.Pace(elapsed, sent)
+				elapsed += max(wait, 0)
+				sent++
+			}
+			plan, err := NewPlan(Uniform, rate, duration, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan.ForCLI(duration)
+			if plan.Planned != sent {
+				t.Errorf("%d/s for %s: planned %d, vegeta sends %d", rate, duration, plan.Planned, sent)
+			}
+		}
+	}
 }
