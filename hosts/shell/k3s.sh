@@ -183,13 +183,26 @@ k3s_node() { # NAME ADDRESS
   done
 }
 
+k3s_images() { timeout 60 "$k3s_binary" ctr --namespace k8s.io images "$@"; }
+
+# Pods name our own images by digest, and archives name them by tag only.
+k3s_name_by_digest() {
+  local name digest
+  while read -r name _ digest _; do
+    case $name in
+      ztbench.local/*@*) ;;
+      ztbench.local/*) k3s_images tag --force "$name" "${name%:*}@$digest" >/dev/null ;;
+    esac
+  done < <(k3s_images list)
+}
+
 # Every image must have come with an archive: on a host without registries, a pod would wait for it
 # for ever.
 k3s_require_images() {
   [ "${#images[@]}" -gt 0 ] || return 0
   local there name missing=() deadline=$((SECONDS + wait_seconds))
   while :; do
-    there=$(timeout 20 "$k3s_binary" ctr --namespace k8s.io images list --quiet 2>&1) || there=''
+    there=$(k3s_images list --quiet 2>&1) || there=''
     missing=()
     for name in "${images[@]}"; do grep -qxF "$name" <<<"$there" || missing+=("$name"); done
     [ "${#missing[@]}" -gt 0 ] || return 0

@@ -144,6 +144,7 @@ function serverTasks(
         "k3s_start",
         "k3s_wait_for_api",
         "k3s_require_images",
+        "k3s_name_by_digest",
       ].join("\n"),
       remove: "k3s_remove",
     },
@@ -186,6 +187,7 @@ function agentTask(
       'k3s_agent_token "$cluster_token"',
       "k3s_start",
       "k3s_require_images",
+      "k3s_name_by_digest",
     ].join("\n"),
     remove: "k3s_remove",
   };

@@ -71,6 +71,17 @@ suite("a server of k3s", () => {
     );
   });
 
+  test("knows our own images by their digest, as pods name them", () => {
+    const host = newHost();
+    host.write("images", `${host.read("images")}ztbench.local/service:0.1.0\n`);
+    succeed(host, "gateway-k3s", "create");
+    const named = host
+      .read("images")
+      .split("\n")
+      .filter((name) => name.includes("@"));
+    assert.deepEqual(named, ["ztbench.local/service@sha256:0123"]);
+  });
+
   test("without an image in its archives is refused with the name of the image", () => {
     const host = newHost();
     host.write("images", host.read("images").replace("docker.io/calico/typha:v3.26.4\n", ""));
