@@ -6,7 +6,7 @@
 import { type ColdStartSettings, coldStartOf, loadOf, type Plan } from "../contracts/plan.ts";
 import type { RunRecord } from "../contracts/record.ts";
 import { type Cell, none, numberOf, value } from "./cell.ts";
-import { describeGate, type GateResult, type RunVerdict } from "./gates.ts";
+import { describeGate, type GateResult, type RunVerdict } from "./gates/gate.ts";
 import type { RunLatency } from "./latency.ts";
 import {
   activeOpens,

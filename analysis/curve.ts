@@ -2,7 +2,7 @@
  * The latency distribution of each treatment over all its valid runs: histograms are added up,
  * never percentiles, and read at steps that are even on the scale of a percentile plot.
  */
-import type { RunVerdict } from "./gates.ts";
+import type { RunVerdict } from "./gates/gate.ts";
 import type { LatencyHistogram } from "./histogram.ts";
 import { destroySeries, newSeries, type Series, seriesNames } from "./interval.ts";
 import { tailRequestsMin } from "./rank.ts";

@@ -48,6 +48,7 @@ export function formatNumber(number: number, unit: Unit): string {
     case "log":
       return number.toFixed(3);
     case "count":
+    case "per second":
       return String(number);
   }
 }

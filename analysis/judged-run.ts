@@ -3,8 +3,9 @@ import type { Condition } from "../contracts/plan.ts";
 import { type Cell, none, value } from "./cell.ts";
 import type { ColdStart } from "./cold-start.ts";
 import type { LoadConnections } from "./connections.ts";
-import type { GateResult, RunVerdict } from "./gates.ts";
+import type { GateResult, RunVerdict } from "./gates/gate.ts";
 import type { RunLatency } from "./latency.ts";
+import type { RunMatrix } from "./matrix.ts";
 import type { RunResources } from "./resources.ts";
 import type { LegFacts } from "./wire.ts";
 
@@ -25,6 +26,8 @@ export type JudgedRun = {
   /** Of a cold start only. */
   readonly coldStart?: ColdStart;
   readonly wire?: readonly LegFacts[];
+  /** Connections, memory, files, network and sessions. */
+  readonly matrix?: RunMatrix;
 };
 
 export const metricIds = [

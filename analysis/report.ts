@@ -1,32 +1,16 @@
 /** The door of analysis: a bundle goes in, judged runs, comparison and tables come out. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { coldStartOf } from "../contracts/plan.ts";
-import type { RunRecord } from "../contracts/record.ts";
-import {
-  type Bundle,
-  type BundleRun,
-  cellKey,
-  openBundle,
-  readRunText,
-  runFileName,
-  runPath,
-} from "./bundle.ts";
+import { type Bundle, type BundleRun, cellKey, openBundle } from "./bundle.ts";
 import type { Analysis } from "./analysis.ts";
-import { describeStart, summariseStarts } from "./cold-start.ts";
+import { summariseStarts } from "./cold-start.ts";
 import { compare } from "./comparison.ts";
-import { type JudgedRun } from "./judged-run.ts";
-import { connectionsFile, type LoadConnections, readConnections } from "./connections.ts";
 import { CurveCollector } from "./curve.ts";
 import { takeTables, type TakeFile, writerInto } from "./derived.ts";
-import { judgeBrokenRun, judgeRun, type Reference, verdictOf } from "./gates.ts";
-import { measureLatency } from "./latency.ts";
-import { readOffsets } from "./offsets.ts";
-import { describeSoftirq, type HostSamples, measureResources } from "./resources.ts";
-import { parseSamples, type Sample } from "./samples.ts";
-import { SecondLatency } from "./second-latency.ts";
+import type { JudgedRun } from "./judged-run.ts";
+import { RunJudge } from "./judging.ts";
+import { describeSoftirq } from "./resources.ts";
 import { stampOf } from "./stamp.ts";
-import { wireFactsOf, type WireTexts } from "./wire.ts";
 
 export type AnalyseOptions = {
   /** Receives the interval log of each run; without it none is made, which is faster. */
@@ -45,11 +29,11 @@ export async function analyse(bundleDir: string, options: AnalyseOptions = {}): 
 /** The same of a bundle that is open already. */
 export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Promise<Analysis> {
   const runs: JudgedRun[] = [];
-  const references = new Map<string, Reference>();
   const collector = new CurveCollector();
+  const judge = new RunJudge({ ...options, collector });
   try {
     for (const run of bundle.runs) {
-      runs.push(await judge(bundle, run, references, collector, options));
+      runs.push(await judge.judge(bundle, run));
     }
     const coldStarts = summariseStarts(bundle.plan, runs);
     const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
@@ -106,152 +90,4 @@ function schedulingOf(runs: readonly BundleRun[]): ReadonlySet<"rr" | "other"> {
       record.schema === "ztbench/record/1" ? [record.deployment.scheduling] : [],
     ),
   );
-}
-
-async function judge(
-  bundle: Bundle,
-  run: BundleRun,
-  references: Map<string, Reference>,
-  collector: CurveCollector,
-  options: AnalyseOptions,
-): Promise<JudgedRun> {
-  const { record } = run;
-  const { block, position, label, arm } = record;
-  const { condition } = record.treatment;
-  const identity = { name: run.name, run: record.run, block, position, label, arm, condition };
-  const broken = record.schema === "ztbench/failed-run/1" || !run.files.includes(requestsFile);
-  if (broken) return { ...identity, verdict: "INVALID", gates: judgeBrokenRun(record) };
-  const bySecond = condition === "cold-start" ? new SecondLatency() : undefined;
-  const latency = await latencyOf(bundle, run, record, { ...options, collector, bySecond });
-  const samples = await samplesOf(bundle, run, latency.startNs);
-  const resources = measureResources(record, latency, samples);
-  const connections = await connectionsOf(bundle, run, record, samples);
-  const reference = referenceOf(record, references);
-  const wire = wireFactsOf(record, await wireTextsOf(bundle, run, record));
-  const gates = judgeRun({
-    record,
-    plan: bundle.plan,
-    latency,
-    resources,
-    connections,
-    reference,
-    wire,
-  });
-  const verdict = verdictOf(gates);
-  collector.settle(label, verdict, latency);
-  const seconds = bySecond?.finish();
-  return {
-    ...identity,
-    verdict,
-    gates,
-    latency,
-    resources,
-    wire,
-    connections,
-    ...(seconds !== undefined && {
-      coldStart: describeStart({
-        record,
-        latency,
-        samples,
-        seconds,
-        settings: coldStartOf(bundle.plan),
-      }),
-    }),
-  };
-}
-
-/** What the kernel of the load host said of its connections, if it was asked. */
-async function connectionsOf(
-  bundle: Bundle,
-  run: BundleRun,
-  record: RunRecord,
-  samples: HostSamples,
-): Promise<LoadConnections> {
-  const file = connectionsFile(record);
-  const text = run.files.includes(file) ? await readRunText(bundle, run, file) : undefined;
-  const { intervalNs, planned } = record.loadPlan;
-  return readConnections(
-    text,
-    samples.get(record.deployment.entry.host) ?? [],
-    intervalNs * planned,
-  );
-}
-
-/** What proxies and services printed of themselves, as far as it was asked for. */
-async function wireTextsOf(bundle: Bundle, run: BundleRun, record: RunRecord): Promise<WireTexts> {
-  const { admin, statistics = [] } = record.deployment;
-  const texts = new Map<string, { before: string; after: string }>();
-  for (const { unit } of [...admin, ...statistics]) {
-    const read = (when: string) => {
-      const file = `proxies/${unit}-${when}.txt`;
-      return run.files.includes(file) ? readRunText(bundle, run, file) : "";
-    };
-    texts.set(unit, { before: await read("before"), after: await read("after") });
-  }
-  return texts;
-}
-
-const requestsFile = "requests.csv.gz";
-
-type LatencyReaders = AnalyseOptions & {
-  readonly collector: CurveCollector;
-  /** Of a cold start only: seconds of a steady run are in its interval log. */
-  readonly bySecond: SecondLatency | undefined;
-};
-
-async function latencyOf(
-  bundle: Bundle,
-  run: BundleRun,
-  record: RunRecord,
-  { writeIntervalLog, collector, bySecond }: LatencyReaders,
-) {
-  const { loadPlan, measuredFromNs } = record;
-  const { offsetsFile } = loadPlan;
-  const lines: string[] = [];
-  const latency = await measureLatency({
-    path: runPath(bundle, run, requestsFile),
-    name: runFileName(run, requestsFile),
-    loadPlan,
-    measuredFromNs,
-    takeTotals: (totals) => {
-      collector.hold(totals);
-    },
-    ...(bySecond !== undefined && {
-      takeRequest: (dueNs: number, responseNs: number | undefined) => {
-        bySecond.record(dueNs, responseNs);
-      },
-    }),
-    ...(offsetsFile !== undefined && {
-      offsetsNs: await readOffsets(
-        runPath(bundle, run, offsetsFile),
-        runFileName(run, offsetsFile),
-        loadPlan.planned,
-      ),
-    }),
-    ...(writeIntervalLog !== undefined && { writeInterval: (line: string) => lines.push(line) }),
-  });
-  await writeIntervalLog?.(run.name, lines.join(""));
-  return latency;
-}
-
-async function samplesOf(bundle: Bundle, run: BundleRun, originNs: string): Promise<HostSamples> {
-  const hosts = new Map<string, readonly Sample[]>();
-  for (const file of run.files) {
-    const host = /^samples\/([^/]+)\.txt$/.exec(file)?.[1];
-    if (host === undefined) continue;
-    const text = await readRunText(bundle, run, file);
-    hosts.set(host, parseSamples(text, runFileName(run, file), originNs));
-  }
-  return hosts;
-}
-
-/** Tuning is compared with the campaign's first run, a digest with the treatment's first. */
-function referenceOf(record: RunRecord, references: Map<string, Reference>): Reference {
-  const [campaign] = references.values();
-  const own = references.get(record.label) ?? {
-    tuning: campaign?.tuning ?? record.tuning,
-    configurationDigest: record.deployment.configurationDigest,
-  };
-  references.set(record.label, own);
-  return own;
 }

@@ -31,6 +31,14 @@ export type UnitUse = {
   readonly runQueueWait: Cell;
   /** How often its processes were others than at the sample before. */
   readonly restarts: Cell;
+  /** Most files that all its processes had open at a moment. */
+  readonly openFiles: Cell;
+  /** Relative growth of its memory, a minute. */
+  readonly memoryGrowth: Cell;
+  /** Processes that the kernel killed for want of memory. */
+  readonly memoryKills: Cell;
+  /** Periods in which it was held back by its quota. */
+  readonly throttled: Cell;
 };
 
 export type RunResources = {
@@ -95,8 +103,10 @@ export function measureResources(
   };
 }
 
-/** Where the time of interrupts is: apart, or in the units' own CPU time, as the kernels say. */
-export function describeSoftirq(facts: Manifest["facts"]): string {
+export type SoftirqAccounting = "apart" | "tasks" | "unknown" | "differs";
+
+/** Where kernels charge the time of interrupts, by their configuration among the facts. */
+export function softirqAccounting(facts: Manifest["facts"]): SoftirqAccounting {
   const kernels = new Set(
     Object.values(facts).map((host) => {
       const text = Object.values(host).join("\n");
@@ -106,8 +116,14 @@ export function describeSoftirq(facts: Manifest["facts"]): string {
     }),
   );
   const [only = "unknown", ...others] = kernels;
-  if (others.length > 0) return "hosts differ in where they charge interrupt time: do not compare";
-  switch (only) {
+  return others.length > 0 ? "differs" : only;
+}
+
+/** Where the time of interrupts is: apart, or in the units' own CPU time, as the kernels say. */
+export function describeSoftirq(facts: Manifest["facts"]): string {
+  switch (softirqAccounting(facts)) {
+    case "differs":
+      return "hosts differ in where they charge interrupt time: do not compare";
     case "apart":
       return "interrupt time is counted apart and not in these figures";
     case "tasks":
@@ -147,7 +163,47 @@ function useOf(
     memory: greatest(memoryPoints(own), window),
     runQueueWait: waitShare(own, window),
     restarts: countRestarts(own),
+    openFiles: filesOf(own, window),
+    memoryGrowth: growthPerMinute(memoryPoints(own), window),
+    memoryKills: countOf(own, "memory.events", "oom_kill", window),
+    throttled: countOf(own, "cpu.stat", "nr_throttled", window),
   };
+}
+
+/** Growth of a counter of the group's, which its kernel may not have. */
+function countOf(own: readonly Sample[], file: string, key: string, window: Window): Cell {
+  const points = pointsOf(own, file, (text) => fieldOf(text, key));
+  if (points.length === 0) return none("the kernel does not count it");
+  const growth = growthWithin(points, 0, window.toNs, coverageMin);
+  return typeof growth === "string" ? none(growth) : value(growth.delta, "count");
+}
+
+/** The processes of one sample are read within moments of each other: those of a round add up. */
+function filesOf(own: readonly Sample[], window: Window): Cell {
+  const byProcess = new Map<string, number>();
+  for (const { source, atNs, content } of own) {
+    const pid = /^unit \S+ pid (\d+) fds$/.exec(source)?.[1];
+    if (pid === undefined || atNs < 0 || atNs > window.toNs) continue;
+    const count = Number(content);
+    if (Number.isFinite(count)) byProcess.set(pid, Math.max(count, byProcess.get(pid) ?? 0));
+  }
+  if (byProcess.size === 0) return none("not sampled");
+  return value(
+    [...byProcess.values()].reduce((sum, count) => sum + count, 0),
+    "count",
+  );
+}
+
+/** From the first to the last reading within the run, over the first. */
+function growthPerMinute(points: readonly Point[], window: Window): Cell {
+  const inside = points.filter(({ atNs }) => atNs >= 0 && atNs <= window.toNs);
+  const [first, last] = [inside[0], inside.at(-1)];
+  if (first === undefined || last === undefined || last.atNs <= first.atNs) {
+    return none("not sampled");
+  }
+  if (first.value === 0) return none("no memory at first");
+  const minutes = (last.atNs - first.atNs) / 60e9;
+  return value((last.value / first.value - 1) / minutes, "share");
 }
 
 function perRequest(deltaUs: number, overNs: number, window: Window): Cell {

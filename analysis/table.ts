@@ -13,7 +13,7 @@ import {
   formatVerdict,
   formatChange,
 } from "./format.ts";
-import { describeGate } from "./gates.ts";
+import { describeGate } from "./gates/gate.ts";
 import type { RatioEstimate } from "./loss.ts";
 import type { Analysis } from "./analysis.ts";
 import { describeWarming, type Stamp } from "./stamp.ts";

@@ -140,6 +140,11 @@ function blocksOf(text: string): Map<string, string> {
   );
 }
 
+/** Counters in a proxy's file of one moment; none if it was not asked for them. */
+export function readProxyCounters(text: string): Counters {
+  return readCounters(blocksOf(text).get("stats") ?? "");
+}
+
 function readCounters(text: string): Counters {
   return new Map(
     text.split("\n").flatMap((line) => {

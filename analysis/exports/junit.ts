@@ -2,7 +2,7 @@
 import type { Analysis } from "../analysis.ts";
 import { cellKey } from "../bundle.ts";
 import type { JudgedRun } from "../judged-run.ts";
-import { describeGate, type GateResult } from "../gates.ts";
+import { describeGate, type GateResult } from "../gates/gate.ts";
 import { stampLines } from "../table.ts";
 
 /**
@@ -53,7 +53,7 @@ function renderCase(plan: string, run: JudgedRun, runs: readonly JudgedRun[]): s
   const failed = of("invalid");
   const told = [
     ...of("warn").map((gate) => `warning: ${describeGate(gate)}`),
-    ...of("unavailable").map((gate) => `not judged: ${describeGate(gate)}`),
+    ...unjudged(of("unavailable")),
   ];
   const classname = `${plan}.${run.label}`;
   const head = `testcase classname="${escape(classname)}" name="${escape(run.name)}"`;
@@ -62,6 +62,15 @@ function renderCase(plan: string, run: JudgedRun, runs: readonly JudgedRun[]): s
     ...(told.length > 0 ? [`      <system-out>${escape(told.join("\n"))}</system-out>`] : []),
   ];
   return body.length === 0 ? [`    <${head}/>`] : [`    <${head}>`, ...body, "    </testcase>"];
+}
+
+/** Gates without a source, a line for each reason: some of them concern many. */
+function unjudged(gates: readonly GateResult[]): string[] {
+  const byReason = new Map<string, string[]>();
+  for (const { id, measured } of gates) {
+    byReason.set(measured, [...(byReason.get(measured) ?? []), id]);
+  }
+  return [...byReason].map(([reason, ids]) => `not judged: ${ids.join(", ")}: ${reason}`);
 }
 
 function renderInvalid(failed: readonly GateResult[], repeat: JudgedRun | undefined): string {

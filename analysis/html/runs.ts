@@ -5,7 +5,7 @@ import type { BundleRun } from "../bundle.ts";
 import { type Cell } from "../cell.ts";
 import type { JudgedRun } from "../judged-run.ts";
 import { formatNumber } from "../format.ts";
-import { describeGate, type GateResult } from "../gates.ts";
+import { describeGate, type GateResult } from "../gates/gate.ts";
 import type { Evidence } from "./evidence.ts";
 import { type Content, details, fileLink, type Markup, markup, table } from "./markup.ts";
 import { probeTable } from "./probes.ts";

@@ -215,7 +215,15 @@ test("storms are counted over the starts that are valid, and the others are name
   const invalid = {
     ...run("4", "gateway", startOf(200, 0)),
     verdict: "INVALID" as const,
-    gates: [{ id: "rows" as const, outcome: "invalid" as const, measured: "1", threshold: "2" }],
+    gates: [
+      {
+        number: "G21" as const,
+        id: "rows" as const,
+        outcome: "invalid" as const,
+        measured: "1",
+        threshold: "2",
+      },
+    ],
   };
   const runs = [
     run("1", "gateway", startOf(200, 900)),
