@@ -16,7 +16,7 @@ import {
   type Ingredient,
   pauseRecipe,
 } from "./images.ts";
-import { istioRecipes } from "./istio.ts";
+import { istioRecipes, podControlPlane } from "./istio.ts";
 import { kubernetesRecipes } from "./kubernetes.ts";
 import { type ListingRow, renderListing } from "./listing.ts";
 import { readToolsManifest, type ToolsManifest } from "./manifest.ts";
@@ -90,14 +90,16 @@ async function fetch(installer: Installer, options: Options): Promise<readonly P
 async function compile(installer: Installer, options: Options): Promise<readonly Placement[]> {
   const { root } = installer;
   const go = await findGo();
+  const istio = await chosen(installer, options, await istioRecipes(root, go));
   const recipes = [
     await vegetaRecipe(root, go),
     ...(await serviceRecipes(root, go)),
     ...(await pulumiRecipes(root, go)),
+    // Where images are made, this is, too: it takes a second.
+    ...(istio.some(({ name }) => name === podControlPlane) ? [await pauseRecipe(root, go)] : []),
     // Last, since they take longest: whatever fails before is then known early.
-    ...(await chosen(installer, options, await istioRecipes(root, go))),
+    ...istio,
     ...(await chartRecipes(root, go)),
-    ...(await chosen(installer, options, [await pauseRecipe(root, go)])),
     ...(await chosen(installer, options, await kubernetesRecipes(root, go))),
   ];
   const placements: Placement[] = [];

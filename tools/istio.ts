@@ -15,7 +15,8 @@ import { versions } from "./versions.ts";
 
 const agent = "pilot-agent";
 const controlPlane = "ztistiod";
-const podControlPlane = "pilot-discovery";
+/** The control plane as upstream starts it; it needs Kubernetes. */
+export const podControlPlane = "pilot-discovery";
 const template = "envoy_bootstrap.json";
 const templateInModule = `tools/packaging/common/${template}`;
 const downloadTimeout = "600s";
