@@ -32,8 +32,18 @@ export class LatencyHistogram {
     });
   }
 
-  /** Records one value; the caller has checked that it is whole and lies in the range. */
+  /**
+   * Records one value.
+   *
+   * @throws RangeError for one that is not whole or not in the range: the library would take text
+   *   for another number, or NaN for none at all
+   */
   record(valueNs: number): void {
+    if (!Number.isSafeInteger(valueNs) || valueNs < 0 || valueNs > highestTrackableNs) {
+      throw new RangeError(
+        `histogram: must be whole, 0 to ${highestTrackableNs}, found ${valueNs}`,
+      );
+    }
     this.#hdr.recordValue(valueNs);
     this.count += 1;
     this.sumNs += valueNs;

@@ -108,12 +108,18 @@ const workers: Gate = {
 
 const clock: Gate = {
   id: "clock",
-  shows: "least lag: a request that left long before it was due was stamped by another clock",
+  shows:
+    "least lag: a request that left long before it was due was stamped by another clock, and so were requests that are all late alike from some second on",
   limits: everywhere("invalid", -1_000_000),
   wanted: (limit) => `no request more than ${milliseconds(-limit)} early`,
   compare: "at least",
-  judge: ({ latency }) =>
-    measuredAs(latency.lagMinNs, `${milliseconds(latency.lagMinNs)} at least`),
+  judge: ({ latency: { lagMinNs, clockStep } }) =>
+    clockStep !== undefined && clockStep.ns > 0
+      ? measuredAs(
+          -clockStep.ns,
+          `a step forward of ${milliseconds(clockStep.ns)} in second ${clockStep.second}`,
+        )
+      : measuredAs(lagMinNs, `${milliseconds(lagMinNs)} at least`),
 };
 
 const rows: Gate = {
