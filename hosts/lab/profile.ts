@@ -1,4 +1,4 @@
-/** The two kinds of lab, as data: what hosts need beyond the plain ones to be nodes of a cluster. */
+/** The two kinds of lab, as data: what hosts need beyond the plain ones to be nodes. */
 import type { ClusterKind, ClusterSettings } from "../../contracts/testbed.ts";
 
 /** `native`: three systemd hosts. `kubernetes`: the same, able to run containers as well. */

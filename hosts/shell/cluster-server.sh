@@ -108,13 +108,13 @@ END
 # Needs `kubectl`, `wait_seconds`, and `objects`, which prints the manifests.
 api_create() {
   local deadline=$((SECONDS + wait_seconds)) said=''
-  until said=$("${admin[@]}" get --raw /readyz 2>&1); do
+  until said=$("${admin[@]}" get --raw /readyz 2>&1) &&
+    said=$(objects | "${admin[@]}" apply --server-side --force-conflicts -f - 2>&1); do
     ((SECONDS < deadline)) ||
       refuse "cluster: API server $server is not ready after $wait_seconds s: ${said##*$'\n'}" \
         "journalctl -u ztcluster-apiserver on $host" || return 1
     sleep 0.1
   done
-  objects | "${admin[@]}" apply --server-side -f - >/dev/null
 }
 
 # The words that ask the API server as administrator; few tasks need them.

@@ -258,7 +258,7 @@ function nodePayload(place: ClusterPlace, server: Host, host: Host): HostPayload
     units: nodeUnits(places, host, settings, programs),
     steps: [
       {
-        make: `${functions}\nnode_must_be_free\nnode_trust_make\nnode_runtime_make\nnode_network_make`,
+        make: [functions, ...nodeSteps].join("\n"),
         undo: `${functions}\nnode_undo`,
         left: `${functions}\nnode_left`,
       },
@@ -267,7 +267,20 @@ function nodePayload(place: ClusterPlace, server: Host, host: Host): HostPayload
   };
 }
 
-const nodeSysctls = ["net.ipv4.ip_forward 1", "net.bridge.bridge-nf-call-iptables 1"];
+/** In this order: what is refused is refused before anything is made. */
+const nodeSteps = [
+  "node_must_be_free",
+  "node_trust_make",
+  "node_runtime_make",
+  "node_network_make",
+];
+
+const nodeSysctls = [
+  "net.ipv4.ip_forward 1",
+  "net.bridge.bridge-nf-call-iptables 1",
+  // kube-proxy would set it, and nobody would set it back.
+  "net.ipv4.conf.all.route_localnet 1",
+];
 
 function nodeFiles(
   place: ClusterPlace,

@@ -1,4 +1,4 @@
-/** Renders the units of upstream Kubernetes: the control plane, and what runs on every node. Pure. */
+/** Renders the units of upstream Kubernetes: control plane, and what runs on every node. Pure. */
 import type { ClusterSettings, Host } from "../../../contracts/testbed.ts";
 import type { PayloadUnit } from "../../payload.ts";
 import { nodeLabel, type Places, runtimeSocket } from "./configuration.ts";
@@ -221,13 +221,13 @@ runtime=$(systemctl show --property=MainPID --value ztcluster-containerd.service
 exec nsenter --target="$runtime" --mount -- "$@"
 `;
 
-/** Imports the archives of images into the runtime that pods use. */
+/** Imports the archives of images; the runtime unpacks one when the first pod asks for it. */
 export function importScript(archives: readonly string[]): string {
   const ctr = `ctr --address=${runtimeSocket} --namespace=k8s.io`;
   return [
     "#!/bin/bash",
     "set -euo pipefail",
-    ...archives.map((archive) => `${ctr} images import ${archive} >/dev/null`),
+    ...archives.map((archive) => `${ctr} images import --no-unpack ${archive} >/dev/null`),
     "",
   ].join("\n");
 }
