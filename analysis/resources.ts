@@ -148,7 +148,7 @@ function useOf(
   window: Window,
 ): UnitUse {
   const own = samplesOfUnit(samples, identity.unit);
-  const usage = pointsOf(own, "cpu.stat", (text) => fieldOf(text, "usage_usec"));
+  const usage = usagePoints(own);
   const growth = growthWithin(usage, 0, window.toNs, coverageMin);
   return {
     ...identity,
@@ -209,6 +209,15 @@ function growthPerMinute(points: readonly Point[], window: Window): Cell {
 function perRequest(deltaUs: number, overNs: number, window: Window): Cell {
   const requests = overNs * window.requestsPerNs;
   return requests > 0 ? value(deltaUs / requests, "us") : none("no requests");
+}
+
+/** Microseconds; the older hierarchies tell nanoseconds, in a file of their own. */
+function usagePoints(own: readonly Sample[]): readonly Point[] {
+  const points = pointsOf(own, "cpu.stat", (text) => fieldOf(text, "usage_usec"));
+  if (points.length > 0) return points;
+  return pointsOf(own, "cpuacct.usage", (text) =>
+    /^\d+$/.test(text) ? Number(text) / 1000 : undefined,
+  );
 }
 
 /** Resident memory of the cgroup, or of the main process where the kernel does not count it. */

@@ -128,6 +128,8 @@ export type Pod = z.infer<typeof podSchema>;
 /** The cluster that a topology was deployed in; versions are what each part says of itself. */
 export const deployedClusterSchema = z.strictObject({
   kind: z.enum(["k3s", "kubernetes"]),
+  /** Directory on every host that leads to the cgroup hierarchies as the container runtime has them. */
+  cgroupRoot: z.string(),
   versions: z.record(z.string(), z.string()),
   pods: z.array(podSchema),
 });

@@ -1,6 +1,7 @@
 /** The scripts that a run executes on the hosts: start, scrape, load, collect, clear; pure text. */
 import type { Deployment } from "../contracts/deployment.ts";
 import { benchSlice, type Host } from "../contracts/testbed.ts";
+import { inNamespace } from "./namespace.ts";
 import { type RemoteScript, shellWord } from "./ssh.ts";
 import { stateLines } from "./state-script.ts";
 import {
@@ -59,6 +60,7 @@ export function startScript(
       ...["-interval", interval],
       ...["-out", `${directory}/out/samples/${host.name}.txt`],
       ...units.flatMap((unit) => ["-unit", unit]),
+      ...containerFlags(host, deployment),
       ...(proxies ? timelineFlags(host, deployment, interval) : []),
     ],
     cpus: host.cpus.system,
@@ -89,9 +91,9 @@ function timelineFlags(host: Host, deployment: Deployment, interval: string): st
   const query = `usedonly&filter=${encodeURIComponent(timelineCounters)}`;
   return [
     ...["-scrape-every", interval],
-    ...admins.flatMap(({ unit, url }) => [
+    ...admins.flatMap(({ unit, url, networkNamespace }) => [
       "-scrape",
-      `${unit}=${url.replace(/\/$/, "")}/stats?${query}`,
+      `${unit}=${url.replace(/\/$/, "")}/stats?${query}${fromNamespace(networkNamespace)}`,
     ]),
   ];
 }
@@ -119,7 +121,8 @@ function connectionLines(key: RunKey, host: Host, { entry }: Deployment): string
   const implied = protocol === "https:" ? "443" : "80";
   const peer = `${hostname}:${port === "" ? implied : port}`;
   const file = `${runDirectoryOn(key)}/out/connections/${host.name}-before.txt`;
-  return [`${line(["ss", "-Htn", "state", "established", "dst", peer])} >${file}`];
+  const ask = ["ss", "-Htn", "state", "established", "dst", peer];
+  return [`${line(inNamespace(entry.networkNamespace, ask))} >${file}`];
 }
 
 /** Writes the targets, sends the load, splits warm-up from measured rows; prints what it found. */
@@ -133,6 +136,9 @@ export function loadScript(key: RunKey, host: Host, attack: Attack, rr: boolean)
     environment: attack.cpuCount === undefined ? {} : { GOMAXPROCS: String(attack.cpuCount) },
     errorFile: log,
     type: "wait",
+    ...(attack.entry.networkNamespace === undefined
+      ? {}
+      : { networkNamespace: attack.entry.networkNamespace }),
   };
   const start = (name: string, command: readonly string[], traced = {}): string => {
     const environment = { ...common.environment, ...traced };
@@ -248,8 +254,31 @@ function stopLine(unit: string): string {
 
 /** Units of systemd; those of a cluster are no business of the host's service manager. */
 function unitsOn(host: Host, deployment: Deployment): string[] {
-  if (deployment.runtime !== "native") return [];
-  return deployment.units.filter((unit) => unit.host === host.name).map((unit) => unit.name);
+  return deployment.units
+    .filter((unit) => unit.host === host.name && unit.cgroup === undefined)
+    .map((unit) => unit.name);
+}
+
+function containersOn(host: Host, deployment: Deployment) {
+  const { cluster, units } = deployment;
+  if (cluster === undefined) return [];
+  return units.flatMap(({ name, host: place, cgroup }) =>
+    place === host.name && cgroup !== undefined ? [{ name, cgroup }] : [],
+  );
+}
+
+function containerFlags(host: Host, deployment: Deployment): string[] {
+  const containers = containersOn(host, deployment);
+  if (containers.length === 0) return [];
+  return [
+    ...["-group-root", deployment.cluster?.cgroupRoot ?? ""],
+    ...containers.flatMap(({ name, cgroup }) => ["-unit", `${name}=${cgroup}`]),
+  ];
+}
+
+/** For a scrape by the sampler. */
+function fromNamespace(networkNamespace: string | undefined): string {
+  return networkNamespace === undefined ? "" : `@${networkNamespace}`;
 }
 
 /** What systemd knows of the units; a unit that is another process afterwards has died. */
@@ -260,10 +289,29 @@ function unitLines(
   when: "before" | "after",
 ): string[] {
   const units = unitsOn(host, deployment);
-  if (units.length === 0) return [];
+  const containers = containersOn(host, deployment);
+  if (units.length + containers.length === 0) return [];
   const properties = "Id,ActiveState,SubState,MainPID,NRestarts,InvocationID";
   const file = `${runDirectoryOn(key)}/out/units/${host.name}-${when}.txt`;
-  return [`systemctl show -p ${properties} -- ${line(units)} >${file}`];
+  return [
+    units.length === 0
+      ? `: >${file}`
+      : `systemctl show -p ${properties} -- ${line(units)} >${file}`,
+    ...containers.map(({ name, cgroup }) => containerState(name, cgroup, file)),
+  ];
+}
+
+/**
+ * The same of a container, which the kernel knows by its group: it is never restarted, so it is
+ * alive as long as its first process is.
+ */
+function containerState(name: string, cgroup: string, file: string): string {
+  const oldest = `grep -ls ${shellWord(cgroup)} /proc/[0-9]*/cgroup | sort -V | head -n 1`;
+  return [
+    `process=$(${oldest} | cut -d/ -f3)`,
+    `printf '\\nId=%s\\nActiveState=%s\\nMainPID=%s\\n' ${shellWord(name)} ` +
+      `"\${process:+active}" "$process" >>${file}`,
+  ].join("\n");
 }
 
 function scrapeLines(
@@ -282,14 +330,19 @@ function scrapeLines(
   const here = (endpoint: { readonly host: string }) => endpoint.host === host.name;
   const services = deployment.statistics ?? [];
   return [
-    ...deployment.admin.filter(here).map(({ unit, url }) => {
+    ...deployment.admin.filter(here).map(({ unit, url, networkNamespace }) => {
       const base = url.replace(/\/$/, "");
+      const from = fromNamespace(networkNamespace);
       const pages = ["stats", "server_info", "certs"];
       return once(
         unit,
-        pages.map((name) => `${name}=${base}/${name}`),
+        pages.map((name) => `${name}=${base}/${name}${from}`),
       );
     }),
-    ...services.filter(here).map(({ unit, url }) => once(unit, [`service=${url}`])),
+    ...services
+      .filter(here)
+      .map(({ unit, url, networkNamespace }) =>
+        once(unit, [`service=${url}${fromNamespace(networkNamespace)}`]),
+      ),
   ];
 }

@@ -8,6 +8,7 @@ import {
 } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
 import { parseDocument } from "../contracts/document.ts";
+import { inNamespace } from "./namespace.ts";
 import { type Output, type RemoteScript, scriptFailure, type Transport } from "./ssh.ts";
 import { binaryDirectory } from "./vegeta.ts";
 
@@ -45,11 +46,17 @@ export async function askProbes(
 
 /** The script that asks the probes of one host; its output is read by `readResults`. */
 export function probeScript(probes: readonly Probe[], when: ProbeTime): RemoteScript {
-  const requests = probeRequests(probes, when);
-  const text = requests.map((request) =>
+  const namespaces = [...new Set(probes.map(({ networkNamespace }) => networkNamespace))];
+  const groups = namespaces.flatMap((namespace) => {
+    const inside = probes.filter((probe) => probe.networkNamespace === namespace);
+    return probeRequests(inside, when).map((request) => ({ namespace, request }));
+  });
+  const requests = groups.map(({ request }) => request);
+  const text = groups.map(({ namespace, request }) =>
     [
       // Exit code 1 means that a probe did not pass: a result, not an error.
-      `${binaryDirectory}/ztprobe <<'ZTBENCH_REQUEST' || [ $? -eq 1 ]`,
+      `${inNamespace(namespace, [`${binaryDirectory}/ztprobe`]).join(" ")} ` +
+        `<<'ZTBENCH_REQUEST' || [ $? -eq 1 ]`,
       JSON.stringify(request),
       "ZTBENCH_REQUEST",
       `echo '${separator}'`,

@@ -17,6 +17,8 @@ export type TransientUnit = Placement & {
   readonly environment: Readonly<Record<string, string>>;
   /** File on the host for what it prints to standard error. */
   readonly errorFile: string;
+  /** Path of a network namespace that it runs in; absent: the host's own. */
+  readonly networkNamespace?: string;
   /** `wait` for its end and take over its exit code, or go on once it has said that it is ready. */
   readonly type: "wait" | "notify";
 };
@@ -44,6 +46,9 @@ export function startCommand(unit: TransientUnit): string[] {
     ...(unit.scheduling === "rr"
       ? ["CPUSchedulingPolicy=rr", "CPUSchedulingPriority=10"]
       : ["CPUSchedulingPolicy=other"]),
+    ...(unit.networkNamespace === undefined
+      ? []
+      : [`NetworkNamespacePath=${unit.networkNamespace}`]),
     "LimitNOFILE=1048576",
     "CPUAccounting=yes",
     `StandardError=file:${unit.errorFile}`,

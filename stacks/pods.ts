@@ -8,6 +8,7 @@ import { programDirectory } from "../hosts/programs.ts";
 import { nodesOfKind, type Topology } from "../topologies/model.ts";
 import { completeDeployment } from "../topologies/pods/document.ts";
 import { podTable, type PodStatus, readHostFacts } from "../topologies/pods/facts.ts";
+import { cgroupRootOf } from "../topologies/pods/place.ts";
 import { podRootsOf, type PodRendering, renderPods } from "../topologies/pods/pods.ts";
 import { clusterStatusOf } from "../topologies/pods/readback.ts";
 import { type DeployedCluster, deployedCluster, podImages } from "./deployed-cluster.ts";
@@ -56,6 +57,7 @@ export async function podsStack(request: TopologyRequest): Promise<pulumi.Output
         pods: all,
         hosts: readHostFacts(printed),
         kind: cluster.kind,
+        cgroupRoot: cgroupRootOf(topology),
         versions: cluster.versions,
       }),
     );

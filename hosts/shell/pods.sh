@@ -40,6 +40,13 @@ exclusive_cpus() { # POD-UID CONTAINER
   echo -
 }
 
+# Where the runtime of a container has the control groups mounted: its parent is the runtime's.
+link_groups() { # PROCESS
+  local parent
+  parent=$(awk '$1 == "PPid:" { print $2 }' "$proc/$1/status")
+  ln -sfn "$proc/$parent/root/sys/fs/cgroup" "$root/cgroup"
+}
+
 # Prints what was found of each container, and links the namespace of each pod that has its own.
 pods_containers() { # TABLE
   local pod uid container id process group
@@ -54,6 +61,7 @@ pods_containers() { # TABLE
     printf '\t%s %s %s %s %s\n' "$pod" "$container" "$group" "$(allowed_cpus "$process")" \
       "$(exclusive_cpus "$uid" "$container")"
     ln -sfn "$proc/$process/ns/net" "$root/$pod.net"
+    link_groups "$process"
   done <<<"$1"
 }
 
@@ -65,6 +73,7 @@ control_plane() {
   printf '\t%s %s %s %s -\n' control control "$(container_group "$process" /)" \
     "$(allowed_cpus "$process")"
   ln -sfn "$proc/$process/ns/net" "$root/control.net"
+  link_groups "$process"
 }
 
 control_version() {

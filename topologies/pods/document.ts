@@ -158,6 +158,8 @@ export type Readback = {
   readonly pods: readonly PodStatus[];
   readonly hosts: HostFacts;
   readonly kind: "k3s" | "kubernetes";
+  /** See `cgroupRootOf`. */
+  readonly cgroupRoot: string;
   /** Of the cluster's own parts. */
   readonly versions: Readonly<Record<string, string>>;
 };
@@ -188,6 +190,7 @@ export function completeDeployment(
     }),
     cluster: {
       kind: readback.kind,
+      cgroupRoot: readback.cgroupRoot,
       versions: { ...readback.versions, ...readback.hosts.versions },
       pods: pods.map(({ pod }) => pod),
     },

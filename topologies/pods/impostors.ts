@@ -1,5 +1,5 @@
 /** The certificates that probes of a mesh in a cluster try, made on the control plane's host. Pure. */
-import { clusterDirectory } from "../../hosts/cluster/cluster.ts";
+import { clusterDirectory, clusterFileDirectory } from "../../hosts/cluster/cluster.ts";
 import type { PayloadStep } from "../../hosts/payload.ts";
 import { rootNamespace } from "../istio.ts";
 import { impostorArguments } from "../trust.ts";
@@ -13,7 +13,9 @@ export function podImpostorDirectoryOf(context: Pick<PodContext, "topology">): s
 /** How the cluster is asked on the host of its API server, as root. */
 const kubectl = {
   k3s: "k3s kubectl",
-  kubernetes: `${clusterDirectory}/bin/kubectl --kubeconfig ${clusterDirectory}/admin.kubeconfig`,
+  kubernetes:
+    `"$(echo ${clusterFileDirectory}/*/kubectl)" ` +
+    `--kubeconfig ${clusterDirectory}/authority/admin.kubeconfig`,
 } as const;
 
 /** What was given to Istio first, then what it made itself. */

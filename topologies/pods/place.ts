@@ -48,6 +48,11 @@ export function namespaceOf(topology: Topology, pod: string): string {
   return `${podsRootOf(topology)}/${pod}.net`;
 }
 
+/** Path on every host with pods that leads to the cgroup hierarchies of its container runtime. */
+export function cgroupRootOf(topology: Topology): string {
+  return `${podsRootOf(topology)}/cgroup`;
+}
+
 /** What the resources of a node are counted as. */
 export function containerUnitOf(node: Pick<TopologyNode, "id">): string {
   return `ztbench-${node.id}.container`;

@@ -3,11 +3,12 @@
  * the certificates that probes try. Its output tells of the pods. Pure.
  */
 import { type Host, hostOf } from "../../contracts/testbed.ts";
+import { clusterDirectory } from "../../hosts/cluster/cluster.ts";
 import type { HostPayload, PayloadStep } from "../../hosts/payload.ts";
 import { knobsOf } from "../../hosts/profiles.ts";
 import { quote, shellPart } from "../../hosts/shell.ts";
 import { nodesOfKind } from "../model.ts";
-import { type PodContext, podsRootOf } from "./place.ts";
+import { clusterOf, type PodContext, podsRootOf } from "./place.ts";
 import { impostorStep } from "./impostors.ts";
 import type { Workload } from "./workloads.ts";
 
@@ -43,6 +44,12 @@ export function podPayloads(context: PodContext, workloads: readonly Workload[])
   });
 }
 
+/** Where the kubelet writes which CPUs it has given away. */
+const kubeletDirectories = {
+  k3s: "/var/lib/kubelet",
+  kubernetes: `${clusterDirectory}/node/kubelet`,
+} as const;
+
 function readStep(
   context: PodContext,
   host: Host,
@@ -62,6 +69,7 @@ function readStep(
   return {
     make: [
       shellPart("pods"),
+      `kubelet=${kubeletDirectories[clusterOf(testbed).kind]}`,
       `programs=${quote(programs)}`,
       "{",
       'pods_containers "$pods"',

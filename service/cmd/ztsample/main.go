@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -15,7 +16,10 @@ import (
 	"ztbench/service/internal/sample"
 )
 
-var unitName = regexp.MustCompile(`^[A-Za-z0-9:_.\\@-]+\.(service|scope|slice)$`)
+var (
+	unitName      = regexp.MustCompile(`^[A-Za-z0-9:_.\\@-]+\.(service|scope|slice)$`)
+	containerName = regexp.MustCompile(`^[A-Za-z0-9_.-]+\.container$`)
+)
 
 func main() { program.Run("ztsample", run) }
 
@@ -44,15 +48,25 @@ func readOptions(args []string) (o sample.Options, out string, once bool, err er
 	flags := program.NewFlags("ztsample")
 	flags.DurationVar(&o.Interval, "interval", time.Second, "time between samples")
 	flags.StringVar(&out, "out", "", "`file` to append to")
-	flags.Var(&units, "unit", "systemd `unit` to sample; may be repeated")
-	flags.Var(&scrapes, "scrape", "`NAME=URL` to get at start and end; may be repeated")
+	flags.Var(&units, "unit", "systemd `unit` to sample, or NAME.container=/PATH; may be repeated")
+	flags.StringVar(&o.GroupRoot, "group-root", "/sys/fs/cgroup",
+		"`directory` of the hierarchies that have the groups of containers")
+	flags.Var(&scrapes, "scrape", "`NAME=URL[@NAMESPACE]` to get at start and end; may be repeated")
 	flags.DurationVar(&o.ScrapeEvery, "scrape-every", 0, "time between scrapes; 0: start and end")
 	flags.Var(&files, "file", "`path` to read in every sample; may be repeated")
 	flags.BoolVar(&once, "once", false, "do nothing but scrape, one time; that must succeed")
 	if err := flags.Read(args); err != nil {
 		return o, out, once, err
 	}
-	o.Units, o.Files = units, files
+	for _, text := range units {
+		name, path, isContainer := strings.Cut(text, "=")
+		if isContainer {
+			o.Containers = append(o.Containers, sample.Container{Unit: name, Path: path})
+		} else {
+			o.Units = append(o.Units, name)
+		}
+	}
+	o.Files = files
 	for _, text := range scrapes {
 		scrape, err := sample.ParseScrape(text)
 		if err != nil {
@@ -60,7 +74,7 @@ func readOptions(args []string) (o sample.Options, out string, once bool, err er
 		}
 		o.Scrapes = append(o.Scrapes, scrape)
 	}
-	if once && (len(o.Scrapes) == 0 || len(o.Units)+len(o.Files) > 0) {
+	if once && (len(o.Scrapes) == 0 || len(units)+len(o.Files) > 0) {
 		return o, out, once, program.Usagef("-once: goes with -scrape, and not with -unit or -file")
 	}
 	return o, out, once, check(o, out)
@@ -82,6 +96,15 @@ func check(o sample.Options, out string) error {
 			return program.Usagef("-unit: not a unit, or given twice, %q, want NAME.service", unit)
 		}
 		seen[unit] = true
+	}
+	for i := range o.Containers {
+		c := &o.Containers[i]
+		if !containerName.MatchString(c.Unit) || seen[c.Unit] || !filepath.IsLocal(
+			strings.TrimPrefix(c.Path, "/")) || !strings.HasPrefix(c.Path, "/") {
+			return program.Usagef("-unit: not a container, or given twice, %q, want NAME.container=/PATH",
+				c.Unit+"="+c.Path)
+		}
+		seen[c.Unit] = true
 	}
 	for _, file := range o.Files {
 		if !strings.HasPrefix(file, "/") || strings.ContainsAny(file, "\n") {

@@ -48,6 +48,21 @@ func newGroupsAt(root string) *groups {
 	return &groups{root, map[string]string{}, map[string]miss{}}
 }
 
+// Directories of hierarchies below where all of them are: the unified one alone, or beside the older
+// ones, one of which each controller may be in.
+var (
+	unifiedHierarchies = []string{"", "unified"}
+	olderHierarchies   = []string{"cpu,cpuacct", "cpuacct", "memory"}
+)
+
+func directoriesIn(root string, hierarchies []string, path string) []string {
+	directories := make([]string, len(hierarchies))
+	for i, hierarchy := range hierarchies {
+		directories[i] = filepath.Join(root, hierarchy, path)
+	}
+	return directories
+}
+
 // find returns the unit's directory, or an empty string if there is none now.
 func (g *groups) find(unit string) (string, error) {
 	if path := g.found[unit]; path != "" {

@@ -17,7 +17,7 @@ func TestScrapingOnceWritesOneBlockForEachEndpointAndNothingElse(t *testing.T) {
 	}))
 	defer server.Close()
 	path := filepath.Join(t.TempDir(), "out.txt")
-	err := ScrapeOnce([]Scrape{{"stats", server.URL + "/stats"}, {"certs", server.URL + "/certs"}}, path)
+	err := ScrapeOnce([]Scrape{{Name: "stats", URL: server.URL + "/stats"}, {Name: "certs", URL: server.URL + "/certs"}}, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestScrapingOnceFailsIfAnEndpointDoesNotAnswerAndKeepsTheOthers(t *testing.
 	}))
 	defer server.Close()
 	path := filepath.Join(t.TempDir(), "out.txt")
-	err := ScrapeOnce([]Scrape{{"certs", server.URL + "/certs"}, {"stats", server.URL + "/stats"}}, path)
+	err := ScrapeOnce([]Scrape{{Name: "certs", URL: server.URL + "/certs"}, {Name: "stats", URL: server.URL + "/stats"}}, path)
 	if err == nil || !strings.Contains(err.Error(), "scrape certs: ") {
 		t.Errorf("%v", err)
 	}

@@ -133,6 +133,82 @@ func TestAUnitsGroupAndItsProcessesAreSampled(t *testing.T) {
 	}
 }
 
+func TestAContainersGroupIsSampledInWhicheverHierarchyItsControllersAre(t *testing.T) {
+	const path = "/kubepods/pod1/c1"
+	for _, hierarchies := range []map[string][]string{
+		{"": {"cpu.stat", "memory.current", "cgroup.procs", "cgroup.controllers"}},
+		{
+			"cpu,cpuacct": {"cpu.stat", "cpuacct.usage", "cgroup.procs"},
+			"memory":      {"memory.usage_in_bytes", "cgroup.procs"},
+			"unified":     {"cgroup.procs", "cgroup.controllers"},
+		},
+	} {
+		s, root, out := newTestSampler(t, Options{
+			Containers: []Container{{Unit: "a.container", Path: path}},
+		})
+		s.options.GroupRoot = root
+		if count(take(t, s, out), "unit a.container absent") != 1 {
+			t.Error("not absent before it came")
+		}
+		want := 0
+		for hierarchy, files := range hierarchies {
+			directory := filepath.Join(root, hierarchy, path)
+			if err := os.MkdirAll(directory, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				text := "7\n"
+				if file == "cgroup.procs" {
+					text = fmt.Sprintf("%d\n", os.Getpid())
+				} else if file != "cgroup.controllers" {
+					want++
+				}
+				if err := os.WriteFile(filepath.Join(directory, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		all, found := take(t, s, out), 0
+		for _, file := range append(groupFiles, "cpuacct.usage", "memory.usage_in_bytes") {
+			if file != "cgroup.procs" {
+				found += count(all, "unit a.container "+file)
+			}
+		}
+		if found != want {
+			t.Errorf("%d counters, want %d", found, want)
+		}
+		if n := count(all, "unit a.container cgroup.procs"); n != 1 {
+			t.Errorf("%d lists of processes, want 1", n)
+		}
+		textOf(t, all, fmt.Sprintf("unit a.container pid %d status", os.Getpid()))
+	}
+}
+
+func TestAScrapeIsAskedFromTheNamespaceThatItNames(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "here")
+	}))
+	defer server.Close()
+	scrape, err := ParseScrape("proxy=" + server.URL + "@/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := Scrape{Name: "none", URL: server.URL, Namespace: filepath.Join(t.TempDir(), "no")}
+	s, _, path := newTestSampler(t, Options{Scrapes: []Scrape{scrape, missing}})
+	all := take(t, s, path)
+	if os.Geteuid() == 0 {
+		if got := textOf(t, all, "scrape proxy"); got != "here\n" {
+			t.Errorf("answer is %q", got)
+		}
+	}
+	if got := textOf(t, all, "scrape none error"); !strings.Contains(got, "network namespace") {
+		t.Errorf("error is %q", got)
+	}
+	if _, err := ParseScrape("proxy=http://127.0.0.1:1/@relative"); err == nil {
+		t.Error("a path that is not absolute is taken")
+	}
+}
+
 func TestAUnitThatComesAndGoesIsAbsentMeanwhile(t *testing.T) {
 	s, root, path := newTestSampler(t, Options{Units: []string{"a.service"}})
 	deep := filepath.Join(root, "host", "payload", "a.service")
@@ -191,7 +267,7 @@ func TestFilesAndAnswersCannotForgeAHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _, path := newTestSampler(t, Options{
-		Scrapes: []Scrape{{"proxy", server.URL}}, Files: []string{file, file + ".none"},
+		Scrapes: []Scrape{{Name: "proxy", URL: server.URL}}, Files: []string{file, file + ".none"},
 	})
 	all := take(t, s, path)
 	want := " ### 1700000000000000000 file /proc/stat\nx\n ### no end\n"
@@ -213,7 +289,7 @@ func TestTheFirstAndTheLastSampleScrapeAndTheCostComesLast(t *testing.T) {
 	}))
 	defer server.Close()
 	s, _, path := newTestSampler(t, Options{
-		Interval: 10 * time.Millisecond, Scrapes: []Scrape{{"proxy", server.URL}},
+		Interval: 10 * time.Millisecond, Scrapes: []Scrape{{Name: "proxy", URL: server.URL}},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)

@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,13 +69,21 @@ var (
 // Options say what is sampled.
 type Options struct {
 	Interval time.Duration
-	Units    []string
-	Scrapes  []Scrape
+	// Units are those of the service manager; their groups are searched for.
+	Units []string
+	// Containers are sampled like units.
+	Containers []Container
+	// GroupRoot is where the hierarchies of control groups are, for containers.
+	GroupRoot string
+	Scrapes   []Scrape
 	// ScrapeEvery is the time between scrapes; 0 scrapes in the first and last sample only.
 	ScrapeEvery time.Duration
 	// Files are read besides MachineFiles.
 	Files []string
 }
+
+// Container is a unit whose control group is known by its path below each hierarchy.
+type Container struct{ Unit, Path string }
 
 // Cost is what sampling itself took.
 type Cost struct {
@@ -144,7 +153,15 @@ func (s *sampler) run(ctx context.Context, ready func() error) (Cost, error) {
 func (s *sampler) start() {
 	s.head("sampler start")
 	s.text(fmt.Sprintf("interval_ns %d\ncpus %d\nunits %s\n",
-		s.options.Interval, runtime.NumCPU(), strings.Join(s.options.Units, " ")))
+		s.options.Interval, runtime.NumCPU(), strings.Join(s.names(), " ")))
+}
+
+func (s *sampler) names() []string {
+	names := slices.Clone(s.options.Units)
+	for i := range s.options.Containers {
+		names = append(names, s.options.Containers[i].Unit)
+	}
+	return names
 }
 
 func (s *sampler) finish() (Cost, error) {
@@ -163,6 +180,9 @@ func (s *sampler) take(scrape, edge bool) error {
 	cpu, began := cpuTime(), time.Now()
 	for _, unit := range s.options.Units {
 		s.unit(unit, edge)
+	}
+	for i := range s.options.Containers {
+		s.container(&s.options.Containers[i], edge)
 	}
 	s.globs(steadyGlobs)
 	if edge {

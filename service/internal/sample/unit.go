@@ -2,7 +2,6 @@ package sample
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,9 @@ import (
 )
 
 var (
-	groupFiles   = []string{"cpu.stat", "cpu.pressure", "memory.current", "memory.events", "cgroup.procs"}
+	groupFiles = []string{"cpu.stat", "cpu.pressure", "memory.current", "memory.events", "cgroup.procs"}
+	// Where the controllers are in older hierarchies; containers may be there and nowhere else.
+	olderFiles   = []string{"cpu.stat", "cpuacct.usage", "memory.usage_in_bytes", "cgroup.procs"}
 	processFiles = []string{"stat", "schedstat", "status"}
 )
 
@@ -28,12 +29,32 @@ func (s *sampler) unit(name string, edge bool) {
 		s.head(source + " absent")
 		return
 	}
+	s.group(source, []string{directory}, groupFiles, edge)
+}
+
+// container appends the same of a group that is named by its path.
+func (s *sampler) container(c *Container, edge bool) {
+	source := "unit " + c.Unit
+	unified := directoriesIn(s.options.GroupRoot, unifiedHierarchies, c.Path)
+	directories, files := directoriesIn(s.options.GroupRoot, olderHierarchies, c.Path), olderFiles
+	// A group without controllers in the unified hierarchy has them in the older ones.
+	if firstWith(unified, "memory.current") != "" {
+		directories, files = unified, groupFiles
+	}
+	if !s.group(source, directories, files, edge) {
+		s.head(source + " absent")
+	}
+}
+
+// group appends each file from the first directory that has it, and what is known of the processes.
+func (s *sampler) group(source string, directories, files []string, edge bool) (found bool) {
 	var processes []byte
-	for _, file := range groupFiles {
-		path := filepath.Join(directory, file)
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+	for _, file := range files {
+		path := firstWith(directories, file)
+		if path == "" {
 			continue // the kernel has the file only where the controller is on
 		}
+		found = true
 		from := len(s.buffer)
 		s.file(source+" "+file, path)
 		if file == "cgroup.procs" {
@@ -49,6 +70,17 @@ func (s *sampler) unit(name string, edge bool) {
 			}
 		}
 	}
+	return found
+}
+
+func firstWith(directories []string, file string) string {
+	for _, directory := range directories {
+		path := filepath.Join(directory, file)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 func (s *sampler) process(unit, pid string) {

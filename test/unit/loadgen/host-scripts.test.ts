@@ -64,10 +64,61 @@ test("samples the units of a host, and the generator only where it runs", () => 
   assert.deepEqual(unitsIn(startScript(key, gateway, deployment, sampling)), []);
 });
 
-test("leaves the units of a cluster to the cluster", () => {
-  const pods = exampleDeployment({ runtime: "k3s" });
+const container = "ztbench-service.container";
+const namespace = "/run/ztbench/baseline.pods/load.net";
+const [service] = example.units;
+assert.ok(service);
+const pods = exampleDeployment({
+  runtime: "k3s",
+  entry: { ...example.entry, networkNamespace: namespace },
+  units: [{ ...service, name: container, cgroup: "/kubepods/pod1/c1" }],
+  admin: [
+    { unit: "a.container", host: "client", url: "http://127.0.0.1:15000/", networkNamespace: "/n" },
+  ],
+  cluster: { kind: "k3s", cgroupRoot: "/groups", versions: {}, pods: [] },
+});
+
+test("samples containers by their groups, and asks the service manager only for its own", () => {
   const { text } = startScript(key, server, pods, sampling);
-  assert.doesNotMatch(text, /systemctl show|-unit /);
+  const flags = `-group-root /groups -unit ${container}=/kubepods/pod1/c1`;
+  assert.ok(text.includes(flags), text);
+  assert.doesNotMatch(text, /systemctl show/);
+});
+
+test("notes of a container which process it is, and that it is gone", () => {
+  const noteOf = (text: string) => {
+    const lines = text.split("\n");
+    const from = lines.findIndex((line) => line.startsWith("process="));
+    return lines.slice(from, from + 2).join("\n");
+  };
+  const run = (cgroup: string) => {
+    const units = [{ ...service, name: container, cgroup }];
+    const { text } = startScript(key, server, { ...pods, units }, sampling);
+    const script = noteOf(text).replace(/>>\S+/, "");
+    return execFileSync("bash", ["-e"], { input: script, encoding: "utf8" });
+  };
+  assert.equal(run("/no-such-group"), `\nId=${container}\nActiveState=\nMainPID=\n`);
+  // Each process is in some group.
+  assert.match(run("/"), new RegExp(`^\nId=${container}\nActiveState=active\nMainPID=\\d+\n$`));
+});
+
+test("sends load, and looks at its connections, from the namespace of the entry", () => {
+  const load = loadScript(key, client, { ...attack, entry: pods.entry }, true).text;
+  assert.ok(load.includes(`-p NetworkNamespacePath=${namespace}`));
+  const scrape = scrapeScript(key, client, pods)?.text ?? "";
+  assert.ok(scrape.includes(`nsenter --net=${namespace} ss `), scrape);
+  assert.ok(scrape.includes("-scrape stats=http://127.0.0.1:15000/stats@/n "), scrape);
+});
+
+test("asks the probes of a host from the namespaces that they name", () => {
+  const [probe] = example.probes;
+  assert.ok(probe);
+  const inside = { ...probe, id: "inside", networkNamespace: namespace };
+  const { text } = probeScript([probe, inside], "after");
+  const asked = text.split("\n").filter((line) => line.includes("ztprobe"));
+  assert.equal(asked.length, 2);
+  assert.ok(asked[0]?.startsWith("/var/lib/ztbench/bin/ztprobe <<"));
+  assert.ok(asked[1]?.startsWith(`nsenter --net=${namespace} /var/lib/ztbench/bin/ztprobe <<`));
 });
 
 test("asks a proxy before and after the load, and a host without one not at all", () => {

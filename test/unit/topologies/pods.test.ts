@@ -208,6 +208,7 @@ const readback: Readback = {
   ],
   hosts: readHostFacts([printed, printedByServer, printedByGateway]),
   kind: "k3s",
+  cgroupRoot: "/run/ztbench/mtls-h2.pods/cgroup",
   versions: { kubernetes: "v1.28.5+k3s1" },
 };
 
