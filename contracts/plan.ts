@@ -145,6 +145,24 @@ export type Publication = (typeof publications)[number];
 /** Below so many blocks the interval is too wide for what is to become of the numbers. */
 export const blocksForPublication = { nothing: 1, internal: 5, results: 10 } as const;
 
+/** When a campaign may end before its last block; declared before the first request. */
+export const stoppingSchema = z
+  .strictObject({
+    /** Complete blocks of every treatment before which nothing is looked at. */
+    minBlocks: z.int().min(3, "must be at least 3").max(100),
+    /** As many as the plan's `blocks`: so many are ordered. */
+    maxBlocks: z.int().min(3).max(100),
+    /** Half of the width of the interval of a log-ratio that is narrow enough: 0.05 is ±5 %. */
+    halfWidth: z.number().gt(0, "must be greater than 0").lt(1, "must be less than 1"),
+    metric: z.enum(["responseP50", "responseP99", "cpuPerRequest"]).default("responseP99"),
+  })
+  .superRefine(({ minBlocks, maxBlocks }, context) => {
+    if (minBlocks <= maxBlocks) return;
+    const message = `must not be more than maxBlocks (${maxBlocks})`;
+    context.addIssue({ code: "custom", path: ["minBlocks"], message });
+  });
+export type Stopping = z.infer<typeof stoppingSchema>;
+
 type Complain = (path: (string | number)[], message: string) => void;
 
 export const planSchema = z
@@ -174,12 +192,16 @@ export const planSchema = z
     ladder: ladderSchema.optional(),
     /** Smallest ratio that matters, e.g. 0.05; used for "equivalent". */
     equivalenceMargin: z.number().gt(0).lt(1),
+    stopping: stoppingSchema.optional(),
   })
   .superRefine((plan, context) => {
     const complain: Complain = (path, message) => {
       context.addIssue({ code: "custom", path, message });
     };
     if (plan.treatments.length > treatmentsMax) return;
+    if (plan.stopping !== undefined && plan.stopping.maxBlocks !== plan.blocks) {
+      complain(["stopping", "maxBlocks"], `must be blocks (${plan.blocks})`);
+    }
     const seen = new Map<string, number>();
     plan.treatments.forEach((treatment, index) => {
       const first = seen.get(treatment.label);

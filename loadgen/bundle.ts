@@ -128,6 +128,32 @@ export class Bundle {
     await this.#writeSums();
   }
 
+  /** The run that was finished last is of no use: it counts as an attempt that failed. */
+  rejectLast(): void {
+    const last = this.#attempts.pop();
+    if (last !== undefined) this.#attempts.push({ ...last, failed: true });
+  }
+
+  /** The same of one that an earlier campaign process finished, by its place. */
+  rejectAt(index: number): void {
+    const attempt = this.#attempts[index];
+    if (attempt !== undefined) this.#attempts[index] = { ...attempt, failed: true };
+  }
+
+  /** Keeps the tuning as read back at the end of a block; of a block read twice the last counts. */
+  async keepReadback(block: number, tuning: RunRecord["tuning"]): Promise<void> {
+    const others = (this.#manifest.readbacks ?? []).filter((kept) => kept.block !== block);
+    const at = new Date().toISOString();
+    this.#manifest = { ...this.#manifest, readbacks: [...others, { block, at, tuning }] };
+    await this.#writeManifest();
+  }
+
+  /** Notes that the plan's stopping rule is met: blocks after this one are not run. */
+  async stopAfter(afterBlock: number, because: string): Promise<void> {
+    this.#manifest = { ...this.#manifest, stopped: { afterBlock, because } };
+    await this.#writeManifest();
+  }
+
   /** Forgets the run in progress. */
   async dropRun(run: PlannedRun): Promise<void> {
     const path = join(this.directory, "runs", partialPrefix + runDirectory(run));

@@ -5,6 +5,7 @@ import { openBundle } from "./campaign-bundle.ts";
 import type { Bundle } from "./bundle.ts";
 import { measureCapacities } from "./capacity.ts";
 import { nextRun, type PlannedRun, runsLeft } from "./order.ts";
+import { judgeEarlier, judgeLast, orderOf, stopIfEnough } from "./watching.ts";
 import { Estimate } from "./progress.ts";
 import { executeRun } from "./execution.ts";
 import { sweepScript } from "./host-scripts.ts";
@@ -14,7 +15,7 @@ import { tuningChanges } from "./tuning-change.ts";
 
 export type CampaignResult = {
   readonly bundleDir: string;
-  /** Runs in the bundle, and how many of them broke off. */
+  /** Runs in the bundle, and how many of them broke off or are invalid. */
   readonly runs: number;
   readonly failed: number;
 };
@@ -88,16 +89,21 @@ async function executePlan(
 /** Runs block by block; the tuning is read back before and after each. */
 async function executeAll(campaign: Campaign): Promise<void> {
   const { options, bundle } = campaign;
-  const { order } = bundle.manifest;
+  await judgeEarlier(campaign);
+  const most = 2 * bundle.manifest.order.length;
   const estimate = new Estimate(options.plan);
-  const left = () => runsLeft(order, bundle.attempts);
+  const left = () => runsLeft(orderOf(bundle), bundle.attempts);
   options.progress({ kind: "estimate", runs: left(), seconds: estimate.secondsFor(left()) });
   let block: { readonly number: number; readonly tuning: Tuning } | undefined;
   let failuresInRow = 0;
   // Two tries a planned run at most: the bound holds whatever `nextRun` says.
-  for (let step = 0; step <= 2 * order.length; step++) {
-    const run = nextRun(order, bundle.attempts);
-    if (block !== undefined && block.number !== run?.block) await closeBlock(campaign, block);
+  for (let step = 0; step <= most; step++) {
+    let run = nextRun(orderOf(bundle), bundle.attempts);
+    if (block !== undefined && block.number !== run?.block) {
+      await closeBlock(campaign, block);
+      await stopIfEnough(campaign, block.number);
+      run = nextRun(orderOf(bundle), bundle.attempts);
+    }
     if (run === undefined) return;
     if (block?.number !== run.block) {
       block = { number: run.block, tuning: await options.hooks.readback(options.signal) };
@@ -108,6 +114,7 @@ async function executeAll(campaign: Campaign): Promise<void> {
     const { failure, seconds } = await executeRun(campaign, run, block.tuning);
     if (failure === undefined) estimate.learn(seconds);
     failuresInRow = failure === undefined ? 0 : failuresInRow + 1;
+    if (failure === undefined) await judgeLast(campaign, run);
     const secondsLeft = estimate.secondsFor(left());
     options.progress({ kind: "finished", run, failure, seconds, secondsLeft });
     if (failuresInRow > failuresInRowMax) throw tooManyFailures(bundle, run, failure);
@@ -120,7 +127,9 @@ async function closeBlock(
   block: { readonly number: number; readonly tuning: Tuning },
 ): Promise<void> {
   const { hooks, signal, progress } = campaign.options;
-  const changes = tuningChanges(block.tuning, await hooks.readback(signal));
+  const later = await hooks.readback(signal);
+  await campaign.bundle.keepReadback(block.number, later);
+  const changes = tuningChanges(block.tuning, later);
   const warnings = changes.map((change) => `block ${block.number}: tuning changed, ${change}`);
   for (const text of warnings) progress({ kind: "notice", text });
   await campaign.bundle.warn(warnings);

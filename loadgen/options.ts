@@ -48,6 +48,14 @@ export type JudgeProbe = (
   settings: CapacitySettings,
 ) => Promise<Pick<CapacityProbe, "passed" | "reasons">>;
 
+/** Looks at runs while a campaign lasts: what it finds decides on repeats and on the end. */
+export type RunWatch = {
+  /** Why a finished run is of no use, undefined if it is; asked for every run, in order. */
+  judge(bundleDir: string, runName: string): Promise<string | undefined>;
+  /** Why no block is needed after this one, undefined if one is. */
+  enough(bundleDir: string, block: number): Promise<string | undefined>;
+};
+
 export type CampaignOptions = {
   readonly plan: Plan;
   /** The plan as the user wrote it, which is what is hashed and kept. */
@@ -59,6 +67,8 @@ export type CampaignOptions = {
   readonly hooks: CampaignHooks;
   /** There whenever the plan searches capacities. */
   readonly judgeProbe?: JudgeProbe;
+  /** Without it only runs that broke off are repeated, and every block is run. */
+  readonly watch?: RunWatch;
   readonly programs: Manifest["programs"];
   readonly commit: { readonly id: string; readonly dirty: boolean };
   readonly versionSet: Manifest["versionSet"];
