@@ -12,6 +12,9 @@ const significantDigits = 3;
 /** Cookie of the V2 compressed encoding, one byte words. */
 const compressedCookie = 0x1c849314;
 
+/** A line has some kilobytes: for so few, setting up the usual window costs more than packing them. */
+const compression = { windowBits: 12, memLevel: 5 } as const;
+
 /** A histogram of nanoseconds at three digits; count, sum, least and greatest are exact. */
 export class LatencyHistogram {
   count = 0;
@@ -79,7 +82,7 @@ export class LatencyHistogram {
     const payload = Buffer.from(this.#hdr.encode());
     // The library writes a normalizing offset of 1, which some readers take for a shifted bucket.
     payload.writeInt32BE(0, 8);
-    const compressed = deflateSync(payload);
+    const compressed = deflateSync(payload, compression);
     const head = Buffer.alloc(8);
     head.writeInt32BE(compressedCookie, 0);
     head.writeInt32BE(compressed.length, 4);

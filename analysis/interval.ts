@@ -72,7 +72,11 @@ export class IntervalRecorder {
 
   /** Closes all intervals and frees what they held. */
   finish(): Series {
-    for (const index of [...this.#open.keys()].sort((a, b) => a - b)) this.#close(index);
+    const last = [...this.#open.keys()].sort((a, b) => a - b);
+    for (const index of last) {
+      const series = this.#take(index);
+      if (series !== undefined) destroySeries(series);
+    }
     for (const series of this.#free) destroySeries(series);
     this.#free.length = 0;
     return this.totals;
@@ -84,19 +88,26 @@ export class IntervalRecorder {
     destroySeries(this.totals);
   }
 
-  /** A late row may open an interval anew: then it has two lines, which add up. */
   #close(index: number): void {
-    const series = this.#open.get(index);
+    const series = this.#take(index);
     if (series === undefined) return;
+    for (const name of seriesNames) if (series[name].count > 0) series[name].reset();
+    this.#free.push(series);
+  }
+
+  /**
+   * Writes the lines of an interval and takes it out of those that are open. A late row may open it
+   * anew: then it has two lines a series, which add up.
+   */
+  #take(index: number): Series | undefined {
+    const series = this.#open.get(index);
+    if (series === undefined) return undefined;
     this.#open.delete(index);
     if (index === this.#currentIndex) this.#currentIndex = -1;
     for (const name of seriesNames) {
-      const histogram = series[name];
-      if (histogram.count === 0) continue;
-      this.#writeLine(index, name, histogram);
-      histogram.reset();
+      if (series[name].count > 0) this.#writeLine(index, name, series[name]);
     }
-    this.#free.push(series);
+    return series;
   }
 
   #writeLine(index: number, name: SeriesName, histogram: LatencyHistogram): void {
