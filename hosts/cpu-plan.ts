@@ -8,7 +8,7 @@ import type { CpuPlace } from "./lscpu.ts";
 const measured = ["irq", "load", "proxy", "service"] as const;
 type Measured = (typeof measured)[number];
 
-/** CPUs that the articles' hosts can spare: `GOMAXPROCS=8` of the service, one CPU for each queue. */
+/** What hosts like those of the articles can spare: `GOMAXPROCS=8`, one CPU for each queue. */
 export const articleCounts: Readonly<Record<Measured, number>> = {
   irq: 4,
   load: 6,
@@ -25,8 +25,8 @@ export type CpuPlan = {
 };
 
 /**
- * One CPU of each core, its second thread idle. Everything measured is on the NIC's node; the system
- * is on another one, as far from it as can be. Where there are too few CPUs the sets shrink in
+ * One CPU of each core, its second thread idle. Everything measured is on the NIC's node, and the
+ * system on another one where there is one. Where there are too few CPUs the sets shrink in
  * proportion, and with fewer than five some share: `layoutWarnings` tells which.
  *
  * @param nicNode NUMA node of the data NIC; -1 if the machine does not tell

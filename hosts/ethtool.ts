@@ -8,8 +8,9 @@ export type NicSettings = {
 };
 
 /**
- * Reads the output of ethtool with -a, -c, -g, -i, -k, -l or --show-priv-flags. What the driver does
- * not have (`n/a`) is left out; of a feature that cannot be changed (`off [fixed]`) the value stays.
+ * Reads the output of ethtool with -a, -c, -g, -i, -k, -l or --show-priv-flags. What the driver
+ * does not have (`n/a`) is left out; of a feature that cannot be changed (`off [fixed]`) the value
+ * stays.
  */
 export function parseEthtool(text: string): NicSettings {
   const current: Record<string, string> = {};

@@ -1,4 +1,4 @@
-/** What hardware a host has, on a few lines, from its raw facts: for the outputs of a stack. Pure. */
+/** What hardware a host has, on a few lines, from its raw facts: for outputs of a stack. Pure. */
 import { parseEthtool } from "./ethtool.ts";
 import type { Facts } from "./facts.ts";
 

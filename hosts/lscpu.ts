@@ -1,4 +1,4 @@
-/** Reads which CPUs a machine has, as `lscpu --json --extended=CPU,NODE,SOCKET,CORE` prints them. */
+/** Reads which CPUs a machine has, as lscpu prints them with `--json --extended=…`. Pure. */
 import { z } from "zod";
 import { Failure } from "../contracts/failure.ts";
 

@@ -95,7 +95,6 @@ const machineKnobs: readonly Knob[] = [
   sysctl("machine", "vm.stat_interval", 10, "fewer periodic wake-ups"),
   sysctl("machine", "kernel.timer_migration", 0, "timers stay on their CPU"),
   sysctl("machine", "vm.swappiness", 10, "working sets stay in memory"),
-  sysctl("machine", "fs.nr_open", 1048576, "as many open files as units ask for"),
   {
     id: "swap",
     scope: "machine",

@@ -89,7 +89,8 @@ latency_unit=ztbench.latency.service
 read_latency() {
   local device=${1% *} text
   [ -e "$device" ] || { echo "absent: $device"; return 1; }
-  text=$(od --address-radix=n --format=d4 --read-bytes=4 "$device" 2>&1) || { echo "$text"; return 1; }
+  text=$(od --address-radix=n --format=d4 --read-bytes=4 "$device" 2>&1) ||
+    { echo "$text"; return 1; }
   [[ $text =~ ^[[:space:]]*(-?[0-9]+)$ ]] || { echo "$device gave nothing"; return 1; }
   echo "${BASH_REMATCH[1]}"
 }
@@ -102,9 +103,9 @@ write_latency() {
     return
   fi
   # systemd reads %% as one percent sign.
+  local holds="exec 3>${1% *} && printf 0x%%08x $2 >&3 && exec sleep infinity"
   printf '%s\n' '[Unit]' 'Description=ztbench: keeps CPUs out of deep idle states' '[Service]' \
-    'Type=exec' "ExecStart=/bin/bash -c 'exec 3>${1% *} && printf 0x%%08x $2 >&3 && exec sleep infinity'" \
-    >"$file" || return 1
+    Type=exec "ExecStart=/bin/bash -c '$holds'" >"$file" || return 1
   systemctl daemon-reload 2>&1 && systemctl start "$latency_unit" 2>&1 || return 1
   # It has started once bash is there, and holds the request a moment later.
   local tries=0
@@ -137,7 +138,8 @@ has_cpusets() {
   [[ " $controllers " == *' cpuset '* ]] || { echo "control groups have no cpuset here"; return 1; }
 }
 
-# Target: UNIT PROPERTY. What the kernel has, since the service manager also takes what has no effect.
+# Target: UNIT PROPERTY. What the kernel has, since the service manager also takes what has no
+# effect.
 read_cpuset() {
   local file=$cgroup/${1% *}
   has_cpusets || return 1
@@ -160,8 +162,8 @@ write_cpuset() {
   [ "$unit" != ztbench.slice ] || systemctl stop "$unit" 2>&1
 }
 
-# Target: a slice. The value is how it shares its CPUs: `member`, or `root` if it has them alone. The
-# kernel says why a root is none, which then differs from what was wanted.
+# Target: a slice. The value is how it shares its CPUs: `member`, or `root` if it has them alone.
+# The kernel says why a root is none, which then differs from what was wanted.
 read_partition() {
   local file=$cgroup/$1/cpuset.cpus.partition
   has_cpusets || return 1
@@ -175,12 +177,14 @@ read_timers() {
   local line id='' load='' state='' all='' shown
   # Names are words of the command.
   # shellcheck disable=SC2086
-  shown=$(systemctl show --property=Id,LoadState,ActiveState $1 2>&1) || { echo "$shown"; return 1; }
+  shown=$(systemctl show --property=Id,LoadState,ActiveState $1 2>&1) ||
+    { echo "$shown"; return 1; }
   while IFS= read -r line; do
     case $line in
       Id=*) id=${line#*=} ;;
       LoadState=*) load=${line#*=} ;;
-      ActiveState=*) state=${line#*=} ;;
+      ActiveState=active) state=active ;;
+      ActiveState=*) state=inactive ;;
       '') [ "$load" != loaded ] || all+=,$id=$state; load= ;;
     esac
   done <<<"$shown"$'\n'

@@ -1,5 +1,6 @@
 # Compares a host with what the testbed says of it, before anything is changed. Needs `host`, the
-# functions of lease.sh and knobs.sh, and `checks`, which prints a line for each: phase, id, probe, argument, comparison, want, next step; `-` for no argument.
+# functions of lease.sh and knobs.sh, and `checks`, which prints a line for each: phase, id, probe,
+# argument, comparison, want, next step; `-` for no argument.
 #
 # A probe prints what it sees, `none` for an empty list. It fails, and says why, where that cannot
 # be seen: a lab has no hardware of its own to look at, and metal must have it.
@@ -59,12 +60,12 @@ see_off_node() {
 
 # Argument: a CPU list. Prints those that are not the first thread of their core.
 see_second_threads() {
-  local cpu siblings all=''
+  local cpu siblings all='' cpus=$sys/devices/system/cpu
   [ "$1" != - ] || { echo none; return 0; }
   expand "$1"
   for cpu in $REPLY; do
     # Of a CPU that is offline nothing is told, and it is refused for that elsewhere.
-    siblings=$(read_file "$sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list") || continue
+    siblings=$(read_file "$cpus/cpu$cpu/topology/thread_siblings_list") || continue
     [ "${siblings%%[,-]*}" = "$cpu" ] || all+=,$cpu
   done
   all=${all#,}

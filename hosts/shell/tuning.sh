@@ -61,10 +61,11 @@ value_before() { # id scope target now
 
 # Prints: status, value, reason.
 turn_knob() { # scope kind target before want
-  local now why
+  local now why kept
   now=$("read_$2" "$3") || { printf 'unsupported\t-\t%s\n' "$now"; return 0; }
   if [ "$now" = "$5" ]; then
-    if [ "$4" = "$5" ]; then printf 'already\t%s\t-\n' "$now"; else printf 'applied\t%s\t-\n' "$now"; fi
+    if [ "$4" = "$5" ]; then why=already; else why=applied; fi
+    printf '%s\t%s\t-\n' "$why" "$now"
     return 0
   fi
   if [ "$1" = machine ] && in_container; then
@@ -73,16 +74,18 @@ turn_knob() { # scope kind target before want
   fi
   if ! why=$("write_$2" "$3" "$5" 2>&1); then
     why=${why//[$'\n\t']/ }
-    printf 'refused\t%s\t%s\n' "$now" "${why:-the kernel gave no reason}"
-    return 0
+    why=${why:-the kernel gave no reason}
+  else
+    forget
+    kept=$("read_$2" "$3") || kept=-
+    [ "$kept" != "$5" ] || { printf 'applied\t%s\t-\n' "$kept"; return 0; }
+    why="set to $5, the kernel kept $kept"
   fi
+  # What was done by half is undone: removal leaves what was refused.
+  "write_$2" "$3" "$now" >/dev/null 2>&1 || true
   forget
   now=$("read_$2" "$3") || now=-
-  if [ "$now" = "$5" ]; then
-    printf 'applied\t%s\t-\n' "$now"
-  else
-    printf 'refused\t%s\tset to %s, the kernel kept %s\n' "$now" "$5" "$now"
-  fi
+  printf 'refused\t%s\t%s\n' "$now" "$why"
 }
 
 # Prints for each knob: id, status, value, reason.
@@ -96,7 +99,8 @@ tuning_create() {
     remember "$kind" "$target"
     now=$("read_$kind" "$target") || continue
     befores["$id $target"]=$(value_before "$id" "$scope" "$target" "$now")
-    planned+=("$id$tab$scope$tab$kind$tab$target$tab${befores["$id $target"]}$tab$want${tab}planned")
+    now=${befores["$id $target"]}
+    planned+=("$id$tab$scope$tab$kind$tab$target$tab$now$tab$want${tab}planned")
   done < <(knobs)
   for key in "${!journal_line[@]}"; do
     [ -n "${befores[$key]:-}" ] || kept+=("${journal_line[$key]}")

@@ -86,7 +86,8 @@ function lookAt({ kind, target }: Knob): string {
     case "mask":
       return `cat ${target} | tr -d , | sed 's/^0*\\(.\\)/\\1/' | sort -u`;
     case "timers":
-      return `systemctl list-units --plain --no-legend --state=active ${target} | grep . || echo none`;
+      return `systemctl list-units --plain --no-legend --state=active ${target} |
+        grep . || echo none`;
     case "cpuset":
     case "partition":
     case "irq":

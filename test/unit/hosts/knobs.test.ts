@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { after, suite, test } from "node:test";
 import { parseCpuList } from "../../../contracts/cpu-list.ts";
@@ -187,6 +187,22 @@ suite("values of many CPUs", () => {
   });
 });
 
+test("values of many CPUs that are refused half-way are as before", () => {
+  const files = { "sys/cpu/cpu0/governor": "powersave", "sys/cpu/cpu1/governor": "schedutil" };
+  const host = machine(files);
+  host.extra = `write_file() {
+    [ "$2" != performance ] || [[ $1 != */cpu1/* ]] || { echo 'x: Invalid argument'; return 1; }
+    echo "$2" >"$1"; }`;
+  const knobs = [knob("each", "ROOT/sys/cpu/cpu*/governor", "performance", "machine", "governor")];
+  assert.deepEqual(host.create(knobs), {
+    governor: "refused 0=powersave,1=schedutil, Invalid argument",
+  });
+  assert.deepEqual(
+    [host.get("sys/cpu/cpu0/governor"), host.get("sys/cpu/cpu1/governor")],
+    ["powersave", "schedutil"],
+  );
+});
+
 suite("CPU masks", () => {
   test("are those of the kernel, also beyond 64 CPUs", () => {
     assert.equal(cpuMask(""), "0");
@@ -244,6 +260,18 @@ suite("knobs of the machine", () => {
     assert.equal(bytes(), "00943577");
   });
 
+  test("a unit that does not get what it asks for is stopped at once, and gone", () => {
+    const host = machine({ "dev/latency": "\0\0\0" });
+    host.extra = `od() { echo ' 0'; }; sleep() { :; }`;
+    const knobs = [knob("latency", "ROOT/dev/latency 1", "1", "machine", "latency")];
+    mkdirSync(path.join(host.root, "run/system"), { recursive: true });
+    assert.deepEqual(host.create(knobs), {
+      latency: "refused 0, set to 1, the kernel kept 0",
+    });
+    assert.equal(host.has("run/system/ztbench.latency.service"), false);
+    assert.equal(host.calls("systemctl stop ztbench.latency.service"), 1);
+  });
+
   test("swap areas come back by name", () => {
     const head = "Filename\tType\tSize\tUsed\tPriority";
     const host = machine({
@@ -287,10 +315,12 @@ suite("knobs of the service manager", () => {
   test("say why the kernel does not take a partition", () => {
     const host = machine({ "cgroup/cgroup.controllers": "cpuset" });
     const invalid = "root invalid (Cpu list in cpuset.cpus not exclusive)";
-    host.extra = `write_partition() { echo '${invalid}' >"$cgroup/$1/cpuset.cpus.partition"; }`;
+    host.extra = `write_partition() {
+      [ "$2" = member ] || set -- "$1" '${invalid}'
+      echo "$2" >"$cgroup/$1/cpuset.cpus.partition"; }`;
     assert.equal(
       host.create([own, partition])["partition"],
-      `refused ${invalid}, set to root, the kernel kept ${invalid}`,
+      `refused member, set to root, the kernel kept ${invalid}`,
     );
   });
 

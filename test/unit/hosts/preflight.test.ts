@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, suite, test } from "node:test";
 import { Failure } from "../../../contracts/failure.ts";
-import { hardwareSchema, type Host, type Testbed } from "../../../contracts/testbed.ts";
+import {
+  hardwareSchema,
+  type Host,
+  type Testbed,
+  testbedSchema,
+} from "../../../contracts/testbed.ts";
 import { checksOf } from "../../../hosts/checks.ts";
 import {
   parsePreflight,
@@ -317,4 +322,33 @@ test("a table that is not understood is refused", () => {
   for (const text of ["a\tb\tc\n", "a\tb\tc\tfine\n", "a\tb\tc\tok\td\n"]) {
     assert.throws(() => parsePreflight(text), Failure, JSON.stringify(text));
   }
+});
+
+suite("a testbed document", () => {
+  const document = { ...exampleTestbed(), hardware: { mtu: 1500 } };
+  const cluster = { podNetwork: "198.19.0.0/17", serviceNetwork: "198.19.128.0/20" };
+  const problems = (changes: Record<string, unknown>) =>
+    (testbedSchema.safeParse({ ...document, ...changes }).error?.issues ?? []).map(
+      ({ path, message }) => `${path.join(".")} ${message}`,
+    );
+
+  test("that states no hardware is held to what the articles had", () => {
+    const seen = checksOf(exampleTestbed(), host).map(({ id, want }) => [id, want]);
+    assert.deepEqual(Object.fromEntries(seen)["link-speed"], "25000 full");
+  });
+
+  test("of a lab must not state hardware", () => {
+    assert.deepEqual(problems({ class: "lab" }), [
+      "hardware must be absent with class lab, which has no hardware of its own",
+    ]);
+  });
+
+  test("must not give pods larger packets than the link carries", () => {
+    const of = (mtu: number) =>
+      problems({ clusterKind: "k3s", cluster: { ...cluster, mtu } }).filter((problem) =>
+        problem.includes("hardware.mtu"),
+      );
+    assert.deepEqual(of(1501), ["cluster.mtu must not exceed hardware.mtu 1500"]);
+    assert.deepEqual(of(1500), []);
+  });
 });
