@@ -7,7 +7,7 @@ kubelet=${kubelet:-/var/lib/kubelet}
 
 # The oldest process whose control group is named after the container. Its number, or nothing.
 container_process() { # CONTAINER-ID
-  grep -ls "$1" "$proc"/[0-9]*/cgroup | sed -E 's|.*/([0-9]+)/cgroup$|\1|' | sort -n | head -n 1
+  grep -ls "$1" "$proc"/[0-9]*/cgroup | sed -E 's|.*/([0-9]+)/cgroup$|\1|' | sort -n | head -n 1 || :
 }
 
 # Path of the group below the root of a hierarchy: of the old CPU accounting where containers are

@@ -32,6 +32,16 @@ test("CPU time per request, cores and the generator's share come out as put in",
   assert.equal(numberOf(echo?.restarts ?? used.cores), 0);
 });
 
+test("a container in the older hierarchies, which tell nanoseconds, uses just as much", () => {
+  const older = sampleText(served, 10).replaceAll(
+    /cpu\.stat\nusage_usec (\d+)\nuser_usec \d+/g,
+    (_, usage: string) => `cpuacct.usage\n${usage}000`,
+  );
+  assert.match(older, /cpuacct\.usage/);
+  const used = measure(older, "");
+  assert.ok(Math.abs((numberOf(used.cpuPerRequest) ?? 0) - 150) < 0.01);
+});
+
 test("fewer requests sent means more CPU time for each", () => {
   const samples = new Map([["server", parse(sampleText(served, 10))]]);
   const used = measureResources(record, { sent: 7_500, planned: 10_000 }, samples);
