@@ -30,7 +30,11 @@ node_keys_remove() {
 
 # Foreign containers would be taken for ours, and go with them.
 node_must_be_free() {
-  local place
+  local place program
+  for program in containerd ctr runc ipset conntrack iptables nft; do
+    command -v "$program" >/dev/null ||
+      fail "$program: not installed on this host, a node needs it" './ztbench lab up --kubernetes'
+  done
   for place in "${node_places[@]}"; do
     [ ! -e "$place" ] ||
       fail "$place: is there already, made by another container runtime or cluster" \
@@ -63,6 +67,8 @@ node_runtime_make() {
   [ -n "$name" ] ||
     fail "${sandbox_archive##*/}: no archive of a named image" 'make the images again'
   sed -i "s|SANDBOX_IMAGE|$name|" "$root/containerd.toml"
+  # Where everybody looks for it.
+  ln -s "$root/kubelet" /var/lib/kubelet
 }
 
 # Remembers what the packet filter and the kernel were like, and lets pods through. Needs
