@@ -176,11 +176,6 @@ export const testbedSchema = z
       const message = "must be absent with class lab, which has no hardware of its own";
       context.addIssue({ code: "custom", path: ["hardware"], message });
     }
-    const { mtu: link } = testbed.hardware ?? {};
-    if (link !== undefined && (testbed.cluster?.mtu ?? 0) > link) {
-      const message = `must not exceed hardware.mtu ${link}`;
-      context.addIssue({ code: "custom", path: ["cluster", "mtu"], message });
-    }
     for (const role of roles) {
       if (!testbed.hosts.some((host) => host.role === role)) {
         complain([], `a host with role ${role} is missing`);

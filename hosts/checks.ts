@@ -71,7 +71,7 @@ const correct = "correct the testbed document, or HOST:";
 /** All checks of a host, in the order in which they are made. */
 export function checksOf(testbed: Testbed, host: Host): readonly Check[] {
   const hardware = testbed.hardware ?? hardwareSchema.parse({});
-  const mtu = testbed.class === "lab" ? (testbed.cluster?.mtu ?? 1500) : hardware.mtu;
+  const { mtu } = hardware;
   const modules = modulesOf[testbed.clusterKind];
   return [
     ...nicChecks(host, mtu),
