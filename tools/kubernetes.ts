@@ -158,7 +158,7 @@ async function providerRecipe(root: string, go: GoToolchain): Promise<Recipe> {
     provenance: `${source}, own start, built here with ${go.version}`,
     files: [kubernetesPluginFile],
     groups: always,
-    task: `building ${name} ${version} (about 8 min on 2 idle cores, once)`,
+    task: `building ${name} ${version} (about 9 min on 2 idle cores, once)`,
     ...(await goProgram(root, go, {
       directory: origin.directory,
       package: ".",
