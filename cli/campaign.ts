@@ -2,6 +2,8 @@
 import { readdirSync } from "node:fs";
 import { hostname } from "node:os";
 import path from "node:path";
+import type { Analysis } from "../analysis/analysis.ts";
+import { CampaignWatch } from "../analysis/live.ts";
 import { htmlFile } from "../analysis/report.ts";
 import { parseDocument } from "../contracts/document.ts";
 import { exitCodes, Failure } from "../contracts/failure.ts";
@@ -65,9 +67,22 @@ export const campaign: Verb = {
     for (const { label } of empty) io.say(`ztbench: ${label}: no valid run, see the gates above`);
     const judged = limits && judgeCampaign(limits, analysis);
     if (judged !== undefined) io.say(judged.shown);
-    return empty.length === 0 ? (judged?.code ?? 0) : exitCodes.load;
+    const excess = tooManyInvalid(analysis);
+    if (excess !== undefined) io.say(`ztbench: ${excess}`);
+    const failed = empty.length > 0 || excess !== undefined;
+    return failed ? exitCodes.load : (judged?.code ?? 0);
   },
 };
+
+/** With more invalid runs than this share a campaign has failed; its bundle is kept. */
+const invalidShareMax = 0.1;
+
+function tooManyInvalid({ runs }: Analysis): string | undefined {
+  const invalid = runs.filter(({ verdict }) => verdict === "INVALID").length;
+  return invalid > invalidShareMax * runs.length
+    ? `${invalid} of ${runs.length} runs are invalid, allowed is a tenth`
+    : undefined;
+}
 
 function describeProgram(program: InstalledProgram): Manifest["programs"][number] {
   const { name, version, sha256, author, provenance } = program;
@@ -109,6 +124,7 @@ async function measure(
     resume,
     deployer: deployerFor(transport, workspace, testbed, token),
     hooks: hooksFor(transport, testbed, token),
+    watch: new CampaignWatch(),
     programs: tools.programs.map(describeProgram),
     commit: await readCommit(),
     versionSet: tools.set,
