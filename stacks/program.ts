@@ -1,16 +1,20 @@
 /** Finds the program of the current stack and turns failures into messages for the user. */
 import * as pulumi from "@pulumi/pulumi";
 import { Failure } from "../contracts/failure.ts";
-import { clusterStack } from "./cluster.ts";
 import { shownFailure } from "./failure.ts";
-import { hostsStack } from "./hosts.ts";
-import { topologyStack } from "./topology.ts";
 
-/** Stacks that are no topology: what prepares the hosts, and what puts a cluster on them. */
+/**
+ * Programs by stack; every other stack is a topology. Each is loaded when it is wanted: the library
+ * for Kubernetes alone takes seconds, and hosts do not need it.
+ */
 const foundations: Readonly<Record<string, () => Promise<Record<string, unknown>>>> = {
-  hosts: hostsStack,
-  cluster: clusterStack,
+  hosts: async () => (await import("./hosts.ts")).hostsStack(),
+  cluster: async () => (await import("./cluster.ts")).clusterStack(),
 };
+
+async function topology(stack: string): Promise<Record<string, unknown>> {
+  return (await import("./topology.ts")).topologyStack(stack);
+}
 
 /**
  * Runs the program of the current stack.
@@ -21,7 +25,7 @@ const foundations: Readonly<Record<string, () => Promise<Record<string, unknown>
 export async function program(): Promise<Record<string, unknown>> {
   try {
     const stack = pulumi.getStack();
-    return await (foundations[stack]?.() ?? topologyStack(stack));
+    return await (foundations[stack]?.() ?? topology(stack));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw shownFailure(error);
