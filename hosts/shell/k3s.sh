@@ -167,6 +167,8 @@ k3s_cluster_facts() {
   k3s_fact version-k3s "$(sed -n 's/^k3s version v\([^ ]*\).*/\1/p' <<<"$version")"
 }
 
+k3s_shown() { kubectl get node "$1" -o "jsonpath={$2}"; } # NODE FIELD
+
 # Waits until a host is known as a node at the address that it should have.
 k3s_node() { # NAME ADDRESS
   local seen='' deadline=$((SECONDS + join_seconds))
@@ -177,10 +179,10 @@ k3s_node() { # NAME ADDRESS
         tail -n 1 <<<"$seen")" "journalctl -u k3s-agent on $1" || return 1
     sleep "$poll_seconds"
   done
-  for shown in kubeletVersion containerRuntimeVersion kernelVersion osImage; do
-    k3s_fact "$(sed 's/[A-Z]/-\l&/g' <<<"$shown")" \
-      "$(kubectl get node "$1" -o "jsonpath={.status.nodeInfo.$shown}")"
-  done
+  k3s_fact kubelet-version "$(k3s_shown "$1" .status.nodeInfo.kubeletVersion)"
+  k3s_fact container-runtime "$(k3s_shown "$1" .status.nodeInfo.containerRuntimeVersion)"
+  k3s_fact allocatable-cpu "$(k3s_shown "$1" .status.allocatable.cpu)"
+  k3s_fact kubelet-directory /var/lib/kubelet
 }
 
 k3s_images() { timeout 60 "$k3s_binary" ctr --namespace k8s.io images "$@"; }
