@@ -12,7 +12,7 @@ const significantDigits = 3;
 /** Cookie of the V2 compressed encoding, one byte words. */
 const compressedCookie = 0x1c849314;
 
-/** A line has some kilobytes: for so few, setting up the usual window costs more than packing them. */
+/** A line has some kilobytes: setting up the usual window would cost more than packing them. */
 const compression = { windowBits: 12, memLevel: 5 } as const;
 
 /** A histogram of nanoseconds at three digits; count, sum, least and greatest are exact. */

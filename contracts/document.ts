@@ -187,7 +187,8 @@ function describeNewer(issue: Issue, root: unknown): string | undefined {
   });
   if (!isNewer) return undefined;
   const path = issue.path.map(String).join(".");
-  return `${path}: made by a newer ztbench, ${name ?? ""}/${version ?? ""}, this one reads ${known.join(" or ")}`;
+  const found = `${name ?? ""}/${version ?? ""}`;
+  return `${path}: made by a newer ztbench, ${found}, this one reads ${known.join(" or ")}`;
 }
 
 function shorten(text: string): string {

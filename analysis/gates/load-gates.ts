@@ -109,7 +109,8 @@ const workers: Gate = {
 const clock: Gate = {
   id: "clock",
   shows:
-    "least lag: a request that left long before it was due was stamped by another clock, and so were requests that are all late alike from some second on",
+    "least lag: a request that left long before it was due had another clock, and so had all that" +
+    " are late alike from some second on",
   limits: everywhere("invalid", -1_000_000),
   wanted: (limit) => `no request more than ${milliseconds(-limit)} early`,
   compare: "at least",

@@ -173,15 +173,17 @@ function problemsOf(
         "requests that were due stayed away; raise -max-workers",
     );
   }
-  if (step !== undefined) {
-    const size = `${(Math.abs(step.ns) / 1e6).toFixed(1)} ms`;
-    problems.push(
-      step.ns > 0
-        ? `${file.name}: clock: stepped forward by ${size} in second ${step.second}: from there on ` +
-            "all requests are late alike"
-        : `${file.name}: clock: requests of second ${step.second} left ${size} before they were ` +
-            "due: a step back, or more requests per second than --rate says",
-    );
-  }
+  if (step !== undefined) problems.push(`${file.name}: clock: ${describeStep(step)}`);
   return problems;
+}
+
+function describeStep({ ns, second }: ClockStep): string {
+  const size = `${(Math.abs(ns) / 1e6).toFixed(1)} ms`;
+  if (ns > 0) {
+    return `stepped forward by ${size} in second ${second}: since then all requests are late alike`;
+  }
+  return (
+    `requests of second ${second} left ${size} before they were due: a step back, or more ` +
+    "requests per second than --rate says"
+  );
 }

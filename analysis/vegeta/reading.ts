@@ -43,7 +43,7 @@ type Survey = {
   readonly seqMax: number | undefined;
 };
 
-/** So many times the rows of one second are looked at for the start, since rows come in any order. */
+/** Rows come in any order: so many times those of a second are looked at for the start. */
 const surveyFactor = 4;
 const surveyRowsMin = 1000;
 

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
+import { build, encodeIntoCompressedBase64 } from "hdr-histogram-js";
 import { $ } from "zx";
 import { numberOf } from "../../../analysis/cell.ts";
 import { measureLatency, type RunLatency } from "../../../analysis/latency.ts";
+import { StoredComparison } from "../../../analysis/verification.ts";
 import { cacheRoot, obtain } from "../../../tools/cache.ts";
 import { mavenJar } from "../../../tools/maven.ts";
 import { versions } from "../../../tools/versions.ts";
@@ -105,4 +107,32 @@ test("Java's HdrHistogram rebuilds every published quantile from the interval lo
     const published = Math.min(Number(high), numberOf(latency[name].maxNs) ?? 0);
     assert.equal(ns, published, `${name} at ${rank}: Java says ${low}..${high}`);
   }
+});
+
+test("a stored log whose histogram has another configuration is told by line and column", async () => {
+  const ours = await readFile(log, "utf8");
+  const coarse = build({
+    numberOfSignificantValueDigits: 2,
+    bitBucketSize: 64,
+    useWebAssembly: false,
+  });
+  coarse.recordValue(200_000);
+  const lines = ours.split("\n");
+  const fields = lines[3]?.split(",") ?? [];
+  lines[3] = [...fields.slice(0, 4), encodeIntoCompressedBase64(coarse)].join(",");
+  await mkdir(path.join(directory, "tables"));
+  await writeFile(path.join(directory, "tables", "run.hlog"), lines.join("\n"));
+  const comparison = new StoredComparison(directory);
+  await comparison.take("tables/run.hlog", ours);
+  const { differing, differences } = await comparison.finish();
+  assert.equal(differing, 1);
+  assert.equal(differences[0]?.file, "tables/run.hlog");
+  assert.equal(differences[0].recomputed?.slice(0, 20), fields[4]?.slice(0, 20));
+  assert.notEqual(differences[0].stored, differences[0].recomputed);
+});
+
+test("adding up the lines of the log gives the counts of the run", () => {
+  const { response, service, lag, ok, sent, planned: all } = latency;
+  assert.deepEqual([response.count, service.count, lag.count], [ok, ok, sent]);
+  assert.deepEqual([all, sent, ok], [200_000, 199_960, 199_760]);
 });
