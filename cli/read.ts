@@ -13,8 +13,8 @@ const usage = `./ztbench read FILE... --rate R [--duration D] [--json]
 
 Prints response, service and lag of vegeta's results, gob, CSV or JSON. Several files are the
 results of processes that ran at the same time, each at rate R: they are merged over the time in
-which all of them ran. R is requests per second of each process and D its length, e.g. 30s, both as vegeta was
-told. Without D the highest sequence number counts as the last request that was planned.`;
+which all of them ran. R is requests per second of each process and D its length, e.g. 30s, both
+as vegeta was told. Without D the highest sequence number counts as the last planned request.`;
 
 const filesMax = 256;
 const rateMax = 1_000_000;
