@@ -206,7 +206,7 @@ function whenReady<T>(
   const isPreview = pulumi.runtime.isDryRun();
   const patience = isPreview ? { ...defaultPatience, waitMs: 0 } : defaultPatience;
   const made = pulumi.all(resources.map(({ id }) => id));
-  return pulumi.all([kubeconfig, made]).apply(async ([config]) => {
+  const found = pulumi.all([kubeconfig, made]).apply(async ([config]) => {
     try {
       return await wait(kubernetesApi(config), patience);
     } catch (error) {
@@ -214,6 +214,8 @@ function whenReady<T>(
       throw error instanceof Failure ? shownFailure(error) : error;
     }
   });
+  // The kubeconfig is secret, what was found by it is not.
+  return pulumi.unsecret(found);
 }
 
 /** Removed before all add-ons: as long as a topology is there, nothing is forgotten. */

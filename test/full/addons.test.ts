@@ -17,6 +17,9 @@ const skip = isRoot ? false : "needs root, for a lab";
 const lab = openLab({ name: "labi", network: 12, profile: "kubernetes" });
 const { clusterBin, images } = toolPaths(path.resolve(import.meta.dirname, "..", ".."));
 const quickly = ["--yes", "--skip-preview"];
+/** Directories to take the files of the cluster from, instead of the installer's. */
+const named = process.env["ZTBENCH_TEST_CLUSTER_FILES"];
+const files = named === undefined ? [] : ["--config", `ztbench:clusterFiles=${named}`];
 
 const scratch = mkdtempSync(path.join(tmpdir(), "ztbench-addons-"));
 const kubeconfigFile = path.join(scratch, "kubeconfig");
@@ -77,7 +80,7 @@ function meshedPod(name: string, controlAddress: string): string {
 }
 
 test("up brings Istio to the cluster, and says where its control plane is", { skip }, async (t) => {
-  const done = succeeded(await engine.run("up", "cluster", quickly));
+  const done = succeeded(await engine.run("up", "cluster", [...quickly, ...files]));
   t.diagnostic(`up ${done.seconds.toFixed(1)} s`);
   writeFileSync(kubeconfigFile, String(await engine.secret("cluster", "kubeconfig")));
   assert.equal(await engine.output("cluster", "mesh"), "istio");
@@ -109,8 +112,11 @@ test(
   { skip },
   async () => {
     const preview = ["--expect-no-changes"];
-    succeeded(await engine.run("preview", "cluster", preview));
-    assert.match(succeeded(await engine.run("up", "cluster", quickly)).output, /\d+ unchanged\n/);
+    succeeded(await engine.run("preview", "cluster", [...preview, ...files]));
+    assert.match(
+      succeeded(await engine.run("up", "cluster", [...quickly, ...files])).output,
+      /\d+ unchanged\n/,
+    );
   },
 );
 
