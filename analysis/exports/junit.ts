@@ -4,6 +4,7 @@ import { cellKey } from "../bundle.ts";
 import type { JudgedRun } from "../judged-run.ts";
 import { describeGate, type GateResult } from "../gates/gate.ts";
 import { stampLines } from "../table.ts";
+import { escapeXml } from "./xml.ts";
 
 /**
  * Renders every planned run: invalid ones fail with the gates that did, or are skipped where the
@@ -20,16 +21,16 @@ export function renderJunit(analysis: Analysis): string {
   const name = `ztbench ${stamp.plan}`;
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuites name="${escape(name)}" ${counts}>`,
-    `  <testsuite name="${escape(name)}" ${counts}>`,
+    `<testsuites name="${escapeXml(name)}" ${counts}>`,
+    `  <testsuite name="${escapeXml(name)}" ${counts}>`,
     "    <properties>",
     ...stampLines(stamp).map(
-      (line, index) => `      <property name="stamp.${index + 1}" value="${escape(line)}"/>`,
+      (line, index) => `      <property name="stamp.${index + 1}" value="${escapeXml(line)}"/>`,
     ),
     "    </properties>",
     ...runs.flatMap((run) => renderCase(stamp.plan, run, runs)),
     ...notRun.flatMap((key) => [
-      `    <testcase classname="${escape(stamp.plan)}" name="${escape(key)}">`,
+      `    <testcase classname="${escapeXml(stamp.plan)}" name="${escapeXml(key)}">`,
       '      <skipped message="planned, not run"/>',
       "    </testcase>",
     ]),
@@ -56,10 +57,10 @@ function renderCase(plan: string, run: JudgedRun, runs: readonly JudgedRun[]): s
     ...unjudged(of("unavailable")),
   ];
   const classname = `${plan}.${run.label}`;
-  const head = `testcase classname="${escape(classname)}" name="${escape(run.name)}"`;
+  const head = `testcase classname="${escapeXml(classname)}" name="${escapeXml(run.name)}"`;
   const body = [
     ...(run.verdict === "INVALID" ? [renderInvalid(failed, repeatOf(run, runs))] : []),
-    ...(told.length > 0 ? [`      <system-out>${escape(told.join("\n"))}</system-out>`] : []),
+    ...(told.length > 0 ? [`      <system-out>${escapeXml(told.join("\n"))}</system-out>`] : []),
   ];
   return body.length === 0 ? [`    <${head}/>`] : [`    <${head}>`, ...body, "    </testcase>"];
 }
@@ -77,17 +78,7 @@ function renderInvalid(failed: readonly GateResult[], repeat: JudgedRun | undefi
   const gates = failed.map(describeGate).join("; ");
   if (repeat === undefined) {
     const type = failed.map(({ id }) => id).join(" ");
-    return `      <failure type="${escape(type)}" message="${escape(gates)}"/>`;
+    return `      <failure type="${escapeXml(type)}" message="${escapeXml(gates)}"/>`;
   }
-  return `      <skipped message="${escape(`repeated as ${repeat.name}: ${gates}`)}"/>`;
-}
-
-/** Text of records must not become markup; characters that XML 1.0 cannot hold are replaced. */
-function escape(text: string): string {
-  return text
-    .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
+  return `      <skipped message="${escapeXml(`repeated as ${repeat.name}: ${gates}`)}"/>`;
 }

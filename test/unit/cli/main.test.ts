@@ -7,6 +7,8 @@ import { test } from "node:test";
 
 const root = path.resolve(import.meta.dirname, "../../..");
 
+const verbs = "doctor init env lab campaign report verify compare budget".split(" ");
+
 type Ended = { code: number; stdout: string; stderr: string };
 
 function ztbench(...args: string[]): Promise<Ended> {
@@ -26,7 +28,7 @@ function call(program: string, args: readonly string[], from: Surroundings = {})
 test("help names every verb and the exit codes", async () => {
   const { code, stdout } = await ztbench("--help");
   assert.equal(code, 0);
-  for (const verb of ["doctor", "init", "env", "lab", "campaign", "report"]) {
+  for (const verb of verbs) {
     assert.match(stdout, new RegExp(`^ {2}${verb} +\\S`, "m"));
   }
   assert.match(stdout, /130 interrupted/);
@@ -40,6 +42,14 @@ const refused: [args: string[], code: number, expected: RegExp][] = [
   [["campaign", "no-such-plan.yaml"], 3, /no-such-plan\.yaml: cannot be read, ENOENT\n {2}next: /],
   [["campaign", "/dev/zero"], 3, /\/dev\/zero: cannot be read, it is no plain file\n {2}next: /],
   [["report", ""], 2, /arguments: one is empty, none may be/],
+  [
+    ["verify", "no-such-bundle"],
+    3,
+    /bundle: must be a directory, found \S+no-such-bundle\n {2}next: /,
+  ],
+  [["compare", "one"], 2, /arguments: 1 given, 2 wanted\n {2}next: usage: /],
+  [["budget", ".", "no-such.yaml"], 3, /no-such\.yaml: cannot be read, ENOENT/],
+  [["campaign", "plans/rotation.yaml"], 3, /rotation\.yaml:\d+:\d+: requires: ztbench cannot do/],
   [["lab", "status", "--network", "abc"], 2, /lab network: out of range, "abc", allowed are whole/],
   [["lab", "status", "--network", "0x3"], 2, /lab network: out of range, "0x3", allowed/],
   [["lab", "down", "--name", "../x"], 2, /lab name: not usable, "\.\.\/x", allowed are lower case/],
@@ -93,7 +103,7 @@ test("a directory in the place of the checksums is refused, not called a bug", a
 });
 
 test("every verb explains itself", async () => {
-  for (const verb of ["doctor", "init", "env", "lab", "campaign", "report"]) {
+  for (const verb of verbs) {
     const { code, stdout } = await ztbench(verb, "--help");
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`^usage: \\./ztbench ${verb}`));
