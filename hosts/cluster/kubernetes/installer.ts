@@ -21,6 +21,8 @@ import { importScript, joinRuntimeScript, nodeUnits, serverUnits } from "./units
 const serverPrograms = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 const nodePrograms = ["kubectl", "kubelet", "kube-proxy", "kube-router"] as const;
 const sandboxArchive = "pause.tar";
+const meshControlArchive = "istiod.tar";
+const meshProxyArchive = "proxyv2.tar";
 /** Stands for the name that this archive gives its image. */
 const sandboxImage = "SANDBOX_IMAGE";
 
@@ -73,9 +75,12 @@ function install(place: ClusterPlace): ClusterInstallation {
 
 const factsId = (host: string) => `${host}-node-facts`;
 
-/** Everything but programs of the control plane goes to all hosts. */
+/** Everything goes to all hosts, but for the control planes of the cluster and of its mesh. */
 function filesOf(place: ClusterPlace, server: Host, host: Host): ClusterFile[] {
-  const elsewhere = new Set<string>(host.name === server.name ? [] : serverPrograms);
+  const elsewhere = new Set<string>([
+    ...(host.name === server.name ? [] : [...serverPrograms, meshControlArchive]),
+    ...(place.settings.mesh === "none" ? [meshControlArchive, meshProxyArchive] : []),
+  ]);
   return [...place.files.values()].filter(({ name }) => !elsewhere.has(name));
 }
 

@@ -26,7 +26,7 @@ const settings = {
 const testbed = exampleTestbed({ clusterKind: "kubernetes", cluster: settings });
 const names = kubernetesInstaller.files.filter((name) => name !== "*.tar");
 const files = new Map<string, ClusterFile>(
-  [...names, "service.tar"].map((name, index) => [
+  [...names, "service.tar", "istiod.tar", "proxyv2.tar"].map((name, index) => [
     name,
     {
       name,
@@ -92,6 +92,24 @@ suite("an installation of kind kubernetes", () => {
     );
   });
 
+  test("sends the images of a mesh only where there is one", () => {
+    const sent = (mesh: "none" | "istio") => {
+      const { files: chosen } = kubernetesInstaller.install({
+        ...{ testbed, files, facts: factsOf("0-15") },
+        settings: { ...settings, mesh },
+      });
+      return testbed.hosts.map(({ name }) =>
+        (chosen[name] ?? []).filter((file) => /istiod|proxyv2/.test(file.name)).map((f) => f.name),
+      );
+    };
+    assert.deepEqual(sent("none"), [[], [], []]);
+    assert.deepEqual(sent("istio"), [
+      ["proxyv2.tar"],
+      ["istiod.tar", "proxyv2.tar"],
+      ["proxyv2.tar"],
+    ]);
+  });
+
   test("waits for no API server before a node starts, so that both start at once", () => {
     const { tasks } = install();
     const node = tasks.find(({ id }) => id === "client-node");
@@ -121,7 +139,7 @@ suite("an installation of kind kubernetes", () => {
     assert.match(kubelet, /"cpuCFSQuota": false/);
     assert.throws(
       () => install(testbed, "1"),
-      (error) => error instanceof Failure && error.message.includes('no CPUs for the system'),
+      (error) => error instanceof Failure && error.message.includes("no CPUs for the system"),
     );
   });
 
