@@ -75,6 +75,8 @@ node_runtime_make() {
 # `sysctls` and `routes`, which print lines of KEY VALUE and of words for `ip route`.
 node_network_make() {
   local key value route
+  # The program of that name leaves it behind.
+  [ -e /run/mount ] || touch "$root/mounts.none"
   nft list tables >"$root/tables.before"
   ipset list -name >"$root/sets.before"
   while read -r key value; do
@@ -136,6 +138,7 @@ node_undo() {
   node_pods_undo
   node_network_undo
   for place in "${node_places[@]}"; do rm -rf "$place"; done
+  [ ! -e "$root/mounts.none" ] || rm -rf /run/mount
 }
 
 node_left() {
