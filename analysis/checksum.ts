@@ -17,8 +17,8 @@ const derived = new Map<string, "file" | "directory">([
   ["test-result.intoto.json", "file"],
 ]);
 
-/** The run that a crash broke off; it never became part of the bundle. */
-const inProgress = "runs/.partial-";
+/** Runs and searches that a crash broke off; they never became part of the bundle. */
+const inProgress = ["runs/.partial-", "capacity/.partial-"];
 
 const sumsBytesMax = 16 * 1024 * 1024;
 const depthMax = 8;
@@ -150,7 +150,7 @@ async function listFiles(
       problems.push(`${path}: must be a plain ${wanted}, which ztbench writes anew`);
       continue;
     }
-    if (!entry.isSymbolicLink() && path.startsWith(inProgress)) continue;
+    if (!entry.isSymbolicLink() && inProgress.some((prefix) => path.startsWith(prefix))) continue;
     if (entry.isFile()) files.add(path);
     else if (!entry.isDirectory()) {
       const kind = entry.isSymbolicLink() ? "a symbolic link" : "a special file";
