@@ -44,10 +44,13 @@ type Request struct {
 
 // Probe is one request and what must come of it.
 type Probe struct {
-	ID             string            `json:"id"`
-	Kind           string            `json:"kind"`
-	Shows          string            `json:"shows"`
-	Host           string            `json:"host"`
+	ID    string `json:"id"`
+	Kind  string `json:"kind"`
+	Shows string `json:"shows"`
+	Host  string `json:"host"`
+	// NetworkNamespace is where whoever starts the prober puts it; it stays where it is.
+	NetworkNamespace string `json:"networkNamespace"`
+
 	URL            string            `json:"url"`
 	HTTP           string            `json:"http"`
 	Headers        map[string]string `json:"headers"`
