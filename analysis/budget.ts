@@ -6,7 +6,7 @@ import type { Budget, BudgetEntry } from "../contracts/budget.ts";
 import type { Analysis } from "./analysis.ts";
 import { isMeasured } from "./blocks.ts";
 import { numberOf, type Unit } from "./cell.ts";
-import type { Loss, Treatment } from "./comparison.ts";
+import type { Treatment } from "./comparison.ts";
 import type { JudgedRun } from "./judged-run.ts";
 import type { DifferenceEstimate, RatioEstimate } from "./loss.ts";
 import { mean, meanInterval, tInterval, wilsonInterval } from "./statistics.ts";
@@ -141,7 +141,7 @@ function sampleOf(entry: Compared, { label }: Treatment, analysis: Analysis): Sa
     case "meanLatencyDifference":
       return layerSample(entry, label, loss.baseline, analysis.runs);
     case "throughputLoss":
-      return throughputSample(loss);
+      return loss.throughput.reason;
   }
 }
 
@@ -167,8 +167,17 @@ function differenceSample(
   return { mean: centre, sd, n: pairs, limit, show: (x) => x / scale };
 }
 
-function throughputSample({ throughput }: Loss): string {
-  return throughput.reason;
+/**
+ * A loss of throughput is 1 - ratio of capacities, so it keeps a limit L if -ln ratio keeps
+ * -ln(1 - L).
+ *
+ * @param ratio capacity of the treatment over that of its baseline
+ */
+export function throughputSample(ratio: RatioEstimate, limitShare: number): Sample | string {
+  if (ratio.kind !== "estimate") return ratio.reason;
+  const { ratio: centre, sdLog: sd, pairs: n } = ratio;
+  const show = (log: number): number => -Math.expm1(-log);
+  return { mean: -Math.log(centre), sd, n, limit: -Math.log1p(-limitShare), show };
 }
 
 type LayerEntry = Extract<Compared, { over?: string | undefined }>;
@@ -213,7 +222,10 @@ type Judgement = Omit<
 >;
 
 /** pass: upper <= limit; breach: lower > limit; at risk otherwise. */
-function judgeSample({ mean: centre, sd, n, limit, show }: Sample, confidence: number): Judgement {
+export function judgeSample(
+  { mean: centre, sd, n, limit, show }: Sample,
+  confidence: number,
+): Judgement {
   const { low, high } = tInterval({ mean: centre, sd, n }, confidence);
   const shown = { centre: show(centre), low: show(low), high: show(high), blocks: n };
   const used = show(limit) > 0 ? { used: show(high) / show(limit) } : {};

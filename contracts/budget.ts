@@ -63,7 +63,11 @@ export const budgetEntrySchema = z.discriminatedUnion("metric", [
     limitShare: z.number().min(0).max(1),
   }),
   /** Capacity under the plan's objective against the baseline's. */
-  z.strictObject({ ...common, metric: z.literal("throughputLoss"), limitShare: share }),
+  z.strictObject({
+    ...common,
+    metric: z.literal("throughputLoss"),
+    limitShare: share.lt(1, "must be less than 1, which is all of it"),
+  }),
 ]);
 export type BudgetEntry = z.infer<typeof budgetEntrySchema>;
 

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Analysis } from "../../../analysis/analysis.ts";
-import { blocksToDecide, judgeBudget } from "../../../analysis/budget.ts";
+import {
+  blocksToDecide,
+  judgeBudget,
+  judgeSample,
+  throughputSample,
+} from "../../../analysis/budget.ts";
 import { renderBudget } from "../../../analysis/budget-table.ts";
 import { renderBudgetJunit } from "../../../analysis/exports/budget-junit.ts";
 import type { RatioEstimate } from "../../../analysis/loss.ts";
@@ -222,6 +227,27 @@ for (const [name, changes, document, reason] of unjudged) {
     assert.match(result.reason ?? "", reason);
   });
 }
+
+test("a loss of throughput is judged as 1 - ratio of the capacities", () => {
+  const ratio: RatioEstimate = { ...noisy, ratio: 0.8 };
+  const judged = (limitShare: number) => {
+    const sample = throughputSample(ratio, limitShare);
+    assert.ok(typeof sample !== "string");
+    return judgeSample(sample, 0.95);
+  };
+  // -ln 0.8 = 0.22314 -+ 0.124166: 1 - exp(-0.34731) = 0.29341 and 1 - exp(-0.09898) = 0.09424.
+  const { centre, low, high } = judged(0.2);
+  for (const [found, wanted] of [
+    [centre, 0.2],
+    [low, 0.09424],
+    [high, 0.29341],
+  ]) {
+    assert.ok(Math.abs((found ?? 0) - (wanted ?? 0)) < 1e-4, `${found} for ${wanted}`);
+  }
+  assert.equal(judged(0.294).outcome, "pass");
+  assert.equal(judged(0.293).outcome, "at risk");
+  assert.equal(judged(0.094).outcome, "breach");
+});
 
 test("a limit of capacities that nobody searched is not judged", () => {
   const result = judge(budgetOf({ metric: "throughputLoss", limitShare: 0.5 }));
