@@ -6,7 +6,7 @@ import { Failure } from "../contracts/failure.ts";
 import { layLab, refuseNetwork } from "../hosts/lab/layout.ts";
 import { labDown, labStatus, labUp } from "../hosts/lab/lab.ts";
 import type { LabProfile } from "../hosts/lab/profile.ts";
-import { initTestbed, makeStack } from "./init.ts";
+import { initTestbed, makeStack, stackNames } from "./init.ts";
 import { callEngine, engineFailure, listStacks } from "./pulumi.ts";
 import { type Io, readArguments, type Verb } from "./verb.ts";
 import { existsWorkspace, labTestbedFile, type Workspace, workspaceOf } from "./workspace.ts";
@@ -92,7 +92,10 @@ async function releaseStacks(workspace: Workspace, force: boolean, io: Io): Prom
   if (held.length === 0) return;
   const names = held.map(([name, resources]) => `${name} (${resources} resources)`).join(", ");
   if (!force) {
-    const destroys = held.map(([name]) => `pulumi destroy -s ${name}`).reverse();
+    // What stands on another goes first.
+    const destroys = held
+      .sort(([a], [b]) => stackNames.indexOf(b) - stackNames.indexOf(a))
+      .map(([name]) => `pulumi destroy -s ${name}`);
     throw new Failure("testbed", `lab: stacks still hold resources, ${names}, none allowed`, {
       hint: `${destroys.join(" && ")}, or ./ztbench lab down --force`,
     });
