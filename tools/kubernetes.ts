@@ -131,7 +131,7 @@ function kwok(): Upstream {
     stamps: {},
     groups: ["tests"],
     files: [inBin(entry.name)],
-    duration: "about 3 min on 2 idle cores, once",
+    duration: "about 2 min on 2 idle cores, once",
   };
 }
 
