@@ -8,7 +8,7 @@ import {
   type CapacitySearch,
   ceilingLabel,
 } from "../contracts/capacity-search.ts";
-import { baselineOf, type Plan } from "../contracts/plan.ts";
+import { baselineOf, capacityLabelOf, type Plan } from "../contracts/plan.ts";
 import type { ProbeResult } from "./capacity-probe.ts";
 import { type Cell, none, numberOf, value } from "./cell.ts";
 import { estimateRatio, type RatioEstimate } from "./loss.ts";
@@ -85,7 +85,9 @@ export function summariseCapacities(
       const { label, topology } = treatment;
       const blocks = all.get(label) ?? [];
       const capacityQps = medianOf(blocks);
-      const baseline = baselineOf(plan, treatment);
+      const compared = baselineOf(plan, treatment);
+      const other = plan.treatments.find((candidate) => candidate.label === compared);
+      const baseline = other === undefined ? compared : capacityLabelOf(plan, other);
       if (baseline === label) return { label, topology, blocks, capacityQps };
       const ratio = ratioOf(blocks, all.get(baseline) ?? [], plan.equivalenceMargin);
       const throughputLoss = lossOf(ratio);

@@ -249,6 +249,21 @@ export function coldStartOf(plan: Pick<Plan, "coldStart">): ColdStartSettings {
   return plan.coldStart ?? coldStartSchema.parse({});
 }
 
+/**
+ * Label under which the capacity of a treatment is searched: that of the first steady one which
+ * differs from it in rate, label and baseline at most, since a search sets the rate itself.
+ */
+export function capacityLabelOf(plan: Pick<Plan, "treatments">, treatment: Treatment): string {
+  const same = (other: Treatment) => searchKeyOf(other) === searchKeyOf(treatment);
+  return plan.treatments.find(same)?.label ?? treatment.label;
+}
+
+function searchKeyOf(treatment: Treatment): string {
+  const { topology, runtime, parameters, driver, arrival, condition, connectionLimit } = treatment;
+  const sorted = Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([topology, runtime, sorted, driver, arrival, condition, connectionLimit]);
+}
+
 /** Label of the treatment that this one is compared with; a baseline's is its own. */
 export function baselineOf(plan: Compared, treatment: Treatment): string {
   return isBaseline(plan, treatment.label)

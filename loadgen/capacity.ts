@@ -13,7 +13,13 @@ import {
 import type { CapacitySettings, ProbePurpose } from "../contracts/capacity.ts";
 import type { Deployment } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
-import { loadOf, type LoadSettings, type Plan, type Treatment } from "../contracts/plan.ts";
+import {
+  capacityLabelOf,
+  loadOf,
+  type LoadSettings,
+  type Plan,
+  type Treatment,
+} from "../contracts/plan.ts";
 import type { Campaign, JudgeProbe } from "./options.ts";
 import { seededDraw, shuffled } from "./random.ts";
 import { clearRun, type Findings, measureRun } from "./run.ts";
@@ -37,14 +43,18 @@ const brokenInRowMax = 3;
 
 /**
  * The searches of a plan: in each block every steady treatment and the ceiling, in seeded random
- * order. Seeds differ from those of the runs' order, so that neither tells of the other.
+ * order; treatments that differ in their rate only share one. Seeds differ from those of the runs' order, so that neither tells of the other.
  */
 export function orderSearches(plan: Plan): PlannedSearch[] {
   const { capacity } = plan;
   if (capacity === undefined) return [];
   const draw = seededDraw(plan.seed + 1_000_003);
-  const steady = plan.treatments.filter(({ condition }) => condition === "steady");
-  const labels = [...steady.map(({ label }) => label), ...(capacity.ceiling ? [ceilingLabel] : [])];
+  const searched = plan.treatments.filter(
+    (treatment) =>
+      treatment.condition === "steady" && capacityLabelOf(plan, treatment) === treatment.label,
+  );
+  const own = searched.map(({ label }) => label);
+  const labels = capacity.ceiling ? [...own, ceilingLabel] : own;
   return Array.from({ length: capacity.blocks }, (_, index) =>
     shuffled(labels, draw).map((label, place) => ({
       block: index + 1,
