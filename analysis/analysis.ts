@@ -3,6 +3,7 @@ import type { ColdStarts } from "./cold-start.ts";
 import type { Comparison } from "./comparison.ts";
 import type { JudgedRun } from "./judged-run.ts";
 import type { TreatmentCurves } from "./curve.ts";
+import type { CampaignGateResult } from "./gates/campaign-gates.ts";
 import type { Stamp } from "./stamp.ts";
 
 export type Analysis = {
@@ -14,6 +15,8 @@ export type Analysis = {
   /** Planned runs that the bundle does not hold. */
   readonly notRun: readonly string[];
   readonly comparison: Comparison;
+  /** Gates of the campaign as a whole. */
+  readonly campaignGates: readonly CampaignGateResult[];
   /** Cold starts by treatment, where the plan has any. */
   readonly coldStarts?: ColdStarts;
   /** Distribution of each treatment over its valid runs, in the order of the plan. */

@@ -23,6 +23,7 @@ import {
   holdFamily,
   type RatioEstimate,
 } from "./loss.ts";
+import { matrixIds, type RunMatrix } from "./matrix.ts";
 import { type Noise, noiseOf } from "./noise.ts";
 import { geometricMean, median } from "./statistics.ts";
 
@@ -40,6 +41,8 @@ export type Treatment = {
   readonly cpuPerRequestByKind: Readonly<Record<string, Cell>>;
   /** Of the load driver to the entry when measuring began, as the kernel told. */
   readonly connections: Cell;
+  /** Connections, memory, files, network and sessions; median over valid runs. */
+  readonly matrix: RunMatrix;
   /** Requests of all valid runs. */
   readonly requests: { readonly sent: number; readonly failed: number };
 };
@@ -125,6 +128,15 @@ function summarise(
       used.map((run) => run.connections?.established ?? notMeasured),
       missing,
     ),
+    matrix: Object.fromEntries(
+      matrixIds.map((id) => [
+        id,
+        middle(
+          used.map((run) => run.matrix?.[id] ?? notMeasured),
+          missing,
+        ),
+      ]),
+    ) as RunMatrix,
     requests: {
       sent: used.reduce((total, run) => total + run.latency.sent, 0),
       failed: used.reduce((total, run) => total + run.latency.failed, 0),

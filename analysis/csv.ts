@@ -2,6 +2,7 @@
 import type { Cell } from "./cell.ts";
 import { lossMetricIds } from "./blocks.ts";
 import { metricIds } from "./judged-run.ts";
+import { matrixIds } from "./matrix.ts";
 import type { DifferenceEstimate, RatioEstimate } from "./loss.ts";
 import type { Analysis } from "./analysis.ts";
 
@@ -25,8 +26,9 @@ type Row = Partial<Record<(typeof header)[number], string | number>>;
 export function renderCsv({ comparison, runs, stamp }: Analysis): string {
   const { treatments, losses, noise, furtherNoise } = comparison;
   const rows: Row[] = [
-    ...treatments.flatMap(({ label, metrics, cpuPerRequestByKind, runs: { valid } }) => [
+    ...treatments.flatMap(({ label, metrics, matrix, cpuPerRequestByKind, runs: { valid } }) => [
       ...metricIds.map((id) => cellRow("summary", label, id, metrics[id], valid)),
+      ...matrixIds.map((id) => cellRow("matrix", label, id, matrix[id], valid)),
       ...Object.entries(cpuPerRequestByKind).map(([kind, cell]) =>
         cellRow("summary", label, `cpuPerRequest.${kind}`, cell, valid),
       ),

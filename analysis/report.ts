@@ -5,8 +5,10 @@ import { type Bundle, type BundleRun, cellKey, openBundle } from "./bundle.ts";
 import type { Analysis } from "./analysis.ts";
 import { summariseStarts } from "./cold-start.ts";
 import { compare } from "./comparison.ts";
+import { none } from "./cell.ts";
 import { CurveCollector } from "./curve.ts";
 import { takeTables, type TakeFile, writerInto } from "./derived.ts";
+import { judgeCampaign } from "./gates/campaign-gates.ts";
 import type { JudgedRun } from "./judged-run.ts";
 import { RunJudge } from "./judging.ts";
 import { describeSoftirq } from "./resources.ts";
@@ -35,17 +37,32 @@ export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Pr
     for (const run of bundle.runs) {
       runs.push(await judge.judge(bundle, run));
     }
-    const coldStarts = summariseStarts(bundle.plan, runs);
+    const { manifest } = bundle;
+    const last = manifest.stopped?.afterBlock ?? bundle.plan.blocks;
+    const plan = { ...bundle.plan, blocks: last };
+    const coldStarts = summariseStarts(plan, runs);
+    const comparison = compare(plan, runs);
     const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
     return {
       schema: "ztbench/analysis/1",
-      stamp: stampOf(bundle.plan, bundle.manifest, schedulingOf(bundle.runs)),
-      softirq: describeSoftirq(bundle.manifest.facts),
+      stamp: stampOf(plan, manifest, schedulingOf(bundle.runs)),
+      softirq: describeSoftirq(manifest.facts),
       runs,
-      notRun: bundle.manifest.order.map(cellKey).filter((key) => !done.has(key)),
-      comparison: compare(bundle.plan, runs),
+      notRun: manifest.order
+        .filter(({ block }) => block <= last)
+        .map(cellKey)
+        .filter((key) => !done.has(key)),
+      comparison,
+      campaignGates: judgeCampaign({
+        plan,
+        manifest,
+        records: bundle.runs.map(({ record }) => record),
+        runs,
+        noise: comparison.noise,
+        ceilingQps: none("the driver's own ceiling was not searched"),
+      }),
       ...(coldStarts !== undefined && { coldStarts }),
-      curves: collector.curves(bundle.plan.treatments.map(({ label }) => label)),
+      curves: collector.curves(plan.treatments.map(({ label }) => label)),
     };
   } finally {
     collector.destroy();

@@ -52,6 +52,7 @@ export function stampOf(
 ): Stamp {
   const { testbed } = manifest;
   const { level, banner } = publicationOf(plan, manifest);
+  const { stopped } = manifest;
   const isRefused = testbed.scheduling === "rr" && granted.has("other");
   const rates = [...new Set(plan.treatments.map((t) => loadOf(plan, t).rateQps))];
   return {
@@ -86,6 +87,9 @@ export function stampOf(
     planSha256: manifest.planSha256,
     warnings: [
       ...manifest.warnings,
+      ...(stopped === undefined
+        ? []
+        : [`stopped by the plan's rule after block ${stopped.afterBlock}: ${stopped.because}`]),
       ...(isRefused ? ["SCHED_RR was asked for and refused: tails hold scheduling delay"] : []),
     ],
   };

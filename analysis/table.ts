@@ -15,6 +15,7 @@ import {
 } from "./format.ts";
 import { describeGate } from "./gates/gate.ts";
 import type { RatioEstimate } from "./loss.ts";
+import { matrixTable } from "./matrix-table.ts";
 import type { Analysis } from "./analysis.ts";
 import { describeWarming, type Stamp } from "./stamp.ts";
 import { left, right, type Table } from "./tabular.ts";
@@ -36,6 +37,7 @@ export function comparisonTables(analysis: Analysis, width: Width): readonly Tab
     lossTable(comparison, stamp),
     latencyTable(comparison.treatments, width),
     loadTable(comparison.treatments, analysis.softirq),
+    matrixTable(comparison.treatments, width),
   ];
 }
 
@@ -247,7 +249,13 @@ export function judgementsOf(analysis: Analysis): readonly string[] {
       const failed = gates.filter(({ outcome }) => outcome === "invalid" || outcome === "warn");
       return `${verdict} ${name}: ${failed.map(describeGate).join("; ")}`;
     });
-  return [...judged, ...analysis.notRun.map((key) => `NOT RUN ${key}`)];
+  const campaign = analysis.campaignGates
+    .filter(({ outcome }) => outcome === "invalid" || outcome === "warn")
+    .map(({ id, outcome, measured, threshold }) => {
+      const verdict = outcome === "invalid" ? "INVALID" : "WARN";
+      return `${verdict} campaign: ${id}: ${measured}, wanted ${threshold}`;
+    });
+  return [...campaign, ...judged, ...analysis.notRun.map((key) => `NOT RUN ${key}`)];
 }
 
 /** What the numbers were measured on and with. */

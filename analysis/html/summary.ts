@@ -70,6 +70,11 @@ function notices(analysis: Analysis): Markup {
     ...(biased.length === 0
       ? []
       : [markup`<li class="strong">biased: the baseline differs from itself in ${bias}</li>`]),
+    ...analysis.campaignGates
+      .filter(({ outcome }) => outcome === "invalid" || outcome === "warn")
+      .map(({ id, measured, threshold }) => {
+        return markup`<li class="strong">campaign: ${id}: ${measured}, wanted ${threshold}</li>`;
+      }),
     ...(invalid === 0
       ? []
       : [markup`<li><a href="#runs">${plural(invalid, "run")} invalid</a>, in no number</li>`]),

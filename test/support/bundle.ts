@@ -288,7 +288,10 @@ function manifestOf(plan: Plan, planText: string, order: Manifest["order"]): Man
   };
 }
 
-/** The order of a synthetic campaign: baselines a, the others, baselines b, in each block. */
+/**
+ * The order of a synthetic campaign: baselines a, the others, baselines b, in each block; the last
+ * of several blocks runs backwards, since an order that was drawn is not always the same.
+ */
 export function orderOf(plan: Plan): Manifest["order"] {
   const labels = plan.treatments.map(({ label }) => label);
   const baselines = labels.filter((label) => isBaseline(plan, label));
@@ -297,8 +300,9 @@ export function orderOf(plan: Plan): Manifest["order"] {
     ...[...baselines, ...others].map((label) => ({ label, arm: "a" as const })),
     ...baselines.map((label) => ({ label, arm: "b" as const })),
   ];
+  const isLast = (block: number): boolean => block > 0 && block === plan.blocks - 1;
   return Array.from({ length: plan.blocks }, (_, block) =>
-    cells.map((cell, index) => ({
+    (isLast(block) ? cells.toReversed() : cells).map((cell, index) => ({
       run: block * cells.length + index + 1,
       block: block + 1,
       position: index + 1,

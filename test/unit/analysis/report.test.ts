@@ -98,7 +98,7 @@ test("a treatment that never reached the rate says so in every cell", () => {
 test("invalid runs are shown with the gate they failed", () => {
   const spoilt = analysis.runs.find((run) => run.label === "gateway" && run.block === 4);
   assert.equal(spoilt?.verdict, "INVALID");
-  assert.match(renderText(analysis), /INVALID 014-b4-gateway-a: goodput: 9900 of 10000/);
+  assert.match(renderText(analysis), /INVALID 015-b4-gateway-a: goodput: 9900 of 10000/);
 });
 
 test("analysing twice gives the same bytes, and tables do not count as edits", async () => {
