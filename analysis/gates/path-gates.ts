@@ -39,7 +39,7 @@ const connections: Gate = {
 const newConnections: Gate = {
   id: "new-connections",
   shows: "connections that the driver's host opens to anywhere while a steady run is measured",
-  limits: byClass(warn(1), invalid(1)),
+  limits: byClass(warn(5), invalid(1)),
   wanted: (limit) => `< ${limit} a second`,
   compare: "less than",
   judge: ({ record, connections: { opened } }) => {

@@ -363,7 +363,7 @@ const faults: readonly Fault[] = [
     what: "connections that are opened all the time",
     gate: "new-connections",
     outcome: "warn",
-    input: { ...lab, connections: { ...lab.connections, opened: value(120, "count") } },
+    input: { ...lab, connections: { ...lab.connections, opened: value(600, "count") } },
   },
   {
     what: "handshakes all the time",
@@ -444,7 +444,7 @@ const faults: readonly Fault[] = [
     what: "segments sent again",
     gate: "retransmits",
     outcome: "invalid",
-    input: withHost(lab, "server", { retransmits: 11 }),
+    input: withHost(metal, "server", { retransmits: 11 }),
   },
   {
     what: "connections lost by a full queue",
@@ -456,7 +456,7 @@ const faults: readonly Fault[] = [
     what: "a time-out of TCP",
     gate: "tcp-timeouts",
     outcome: "invalid",
-    input: withHost(lab, "client", { tcpTimeouts: 1 }),
+    input: withHost(metal, "client", { tcpTimeouts: 1 }),
   },
   {
     what: "most local ports in use",
