@@ -51,9 +51,12 @@ function install(place: ClusterPlace): ClusterInstallation {
   const server = hostOf(testbed, "gateway");
   const nodes = testbed.hosts.flatMap((host) => nodeTasks(place, server, host));
   const facts: ClusterTask = {
-    ...onServer(place, server, "cluster-facts", "cluster_facts_create"),
+    ...withPrograms(
+      place,
+      server,
+      onServer(place, server, "cluster-facts", "cluster_facts_create"),
+    ),
     after: testbed.hosts.map(({ name }) => factsId(name)),
-    needsFiles: true,
   };
   const kubeconfig: ClusterTask = {
     ...onServer(place, server, "kubeconfig", "kubeconfig_create"),
@@ -85,12 +88,11 @@ function filesOf(place: ClusterPlace, server: Host, host: Host): ClusterFile[] {
 }
 
 function onServer(
-  { testbed, settings, files }: ClusterPlace,
+  { settings }: ClusterPlace,
   server: Host,
   name: string,
   create: string,
 ): ClusterTask {
-  const programs = directoryOf(filesOf({ testbed, settings, files }, server, server));
   const names = [
     ...["kubernetes", "kubernetes.default", "kubernetes.default.svc"].map((n) => `DNS:${n}`),
     "DNS:kubernetes.default.svc.cluster.local",
@@ -106,8 +108,6 @@ function onServer(
         `authority=${places.authority}`,
         `server=${apiServerOf(server, settings)}`,
         `names=${quote(names.join(","))}`,
-        `programs=${programs}`,
-        `kubectl=${programs}/kubectl`,
         `wait_seconds=${apiSeconds}`,
         `objects() {\ncat <<'END_OF_OBJECTS'\n${configuration.routerRights()}END_OF_OBJECTS\n}`,
         shellPart("facts"),
@@ -120,6 +120,14 @@ function onServer(
     after: [],
     needsFiles: false,
   };
+}
+
+/** The same with our programs; only then it is done anew when one of those changes. */
+function withPrograms(place: ClusterPlace, server: Host, task: ClusterTask): ClusterTask {
+  const programs = directoryOf(filesOf(place, server, server));
+  const { prelude = "" } = task.script;
+  const known = [`programs=${programs}`, `kubectl=${programs}/kubectl`, prelude].join("\n");
+  return { ...task, needsFiles: true, script: { ...task.script, prelude: known } };
 }
 
 function serverTasks(place: ClusterPlace, server: Host): ClusterTask[] {
@@ -144,11 +152,11 @@ function serverTasks(place: ClusterPlace, server: Host): ClusterTask[] {
     after: [authority.id],
     needsFiles: true,
   };
-  const api = onServer(place, server, "api", "api_create");
+  const api = withPrograms(place, server, onServer(place, server, "api", "api_create"));
   return [
     { ...authority, script: { ...authority.script, remove: "authority_remove" } },
     control,
-    { ...api, after: [control.id], needsFiles: true },
+    { ...api, after: [control.id] },
   ];
 }
 
@@ -164,7 +172,8 @@ function nodeTasks(place: ClusterPlace, server: Host, host: Host): ClusterTask[]
     host: host.name,
     script: renderPayload(nodePayload(place, server, host)),
     timeoutSeconds: payloadSeconds,
-    after: [keys.id],
+    // A kubelet registers once: with a new API server, or for as long as the old one is there.
+    after: [keys.id, `${server.name}-server`],
     needsFiles: true,
     receives: { certificates: signing.id, ca: `${server.name}-authority` },
   };
