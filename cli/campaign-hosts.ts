@@ -6,12 +6,15 @@ import type { Host, Testbed } from "../contracts/testbed.ts";
 import { checkAbsence, renderAbsence } from "../hosts/absence.ts";
 import { parseFacts, renderFacts } from "../hosts/facts.ts";
 import { renderCampaignLease } from "../hosts/lease.ts";
+import type { HostPayload } from "../hosts/payload.ts";
 import { programDirectory } from "../hosts/programs.ts";
 import { parseReadback, renderVerify } from "../hosts/tuning.ts";
 import type { CampaignHooks, Deployer } from "../loadgen/options.ts";
 import { type RemoteScript, runChecked, type Transport } from "../loadgen/ssh.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
 import { renderNative } from "../topologies/native.ts";
+import type { KubernetesObject } from "../topologies/pods/objects.ts";
+import { renderPods } from "../topologies/pods/pods.ts";
 import { readParameters } from "../topologies/parameters.ts";
 import { deployTopology, destroyTopology } from "./deployer.ts";
 import type { Workspace } from "./workspace.ts";
@@ -31,7 +34,8 @@ export function deployerFor(
       // The size of the body is the load's business and the service's doing.
       const given = parameters.includes("bodyBytes") ? { bodyBytes: load.bodyBytes } : {};
       const all = { ...given, ...treatment.parameters };
-      return deployTopology(workspace, treatment.topology, all, { campaign: token, signal });
+      const settings = { parameters: all, runtime: treatment.runtime };
+      return deployTopology(workspace, treatment.topology, settings, { campaign: token, signal });
     },
     configuration: (deployment) => renderedConfiguration(deployment, testbed),
     destroy: (topology) => destroyTopology(workspace, topology),
@@ -43,30 +47,60 @@ export function deployerFor(
   };
 }
 
+type Placed = {
+  readonly digest: string;
+  readonly hosts: readonly HostPayload[];
+  /** Of a cluster; none in runtime `native`. */
+  readonly objects: readonly KubernetesObject[];
+};
+
 /** The same rendering again, which the digest of what was deployed proves to be the same. */
 function renderedConfiguration(deployment: Deployment, testbed: Testbed): Record<string, string> {
-  const topology = topologyNamed(deployment.topology);
-  const rendered = renderNative(topology, readParameters(topology, deployment.parameters), {
-    testbed,
-    scheduling: deployment.scheduling,
-    programs: programDirectory,
-  });
-  if (rendered.deployment.configurationDigest !== deployment.configurationDigest) {
+  const { digest, hosts, objects } = renderAgain(deployment, testbed);
+  if (digest !== deployment.configurationDigest) {
+    const { topology } = deployment;
     throw new Failure(
       "testbed",
-      `topology ${topology.name}: deployed from another version of ztbench, digests differ`,
-      { hint: `pulumi destroy -s ${topology.name}, then start again` },
+      `topology ${topology}: deployed from another version of ztbench, digests differ`,
+      { hint: `pulumi destroy -s ${topology}, then start again` },
     );
   }
-  return Object.fromEntries(
-    rendered.hosts.flatMap(({ host, files, units, firewall }) => [
-      ...files.map((file) => [path.posix.join(host, file.path), file.content] as const),
-      ...units.map((unit) => [path.posix.join(host, "units", unit.name), unit.text] as const),
-      ...(firewall === undefined
-        ? []
-        : [[path.posix.join(host, "firewall.nft"), firewall.text] as const]),
-    ]),
-  );
+  const ofHosts = hosts.flatMap(({ host, files, units, firewall }) => [
+    ...files.map((file) => [path.posix.join(host, file.path), file.content] as const),
+    ...units.map((unit) => [path.posix.join(host, "units", unit.name), unit.text] as const),
+    ...(firewall === undefined
+      ? []
+      : [[path.posix.join(host, "firewall.nft"), firewall.text] as const]),
+  ]);
+  const ofCluster = objects.map((object) => {
+    const file = `${object.kind.toLowerCase()}-${object.metadata.name}.json`;
+    return [path.posix.join("cluster", file), `${JSON.stringify(object, null, 1)}\n`] as const;
+  });
+  return Object.fromEntries([...ofHosts, ...ofCluster]);
+}
+
+function renderAgain(deployment: Deployment, testbed: Testbed): Placed {
+  const { runtime, scheduling, cluster } = deployment;
+  const topology = topologyNamed(deployment.topology);
+  const parameters = readParameters(topology, deployment.parameters, runtime);
+  const programs = programDirectory;
+  if (cluster === undefined) {
+    const rendered = renderNative(topology, parameters, { testbed, scheduling, programs });
+    const { configurationDigest: digest } = rendered.deployment;
+    return { digest, hosts: rendered.hosts, objects: [] };
+  }
+  const { images, controlAddress } = cluster;
+  const { before, after, ...rendered } = renderPods(topology, parameters, {
+    testbed,
+    programs,
+    images,
+    ...(controlAddress === undefined ? {} : { controlAddress }),
+  });
+  return {
+    digest: rendered.deployment.configurationDigest,
+    hosts: [...before, ...after],
+    objects: [...rendered.objects, ...rendered.workloads.map(({ object }) => object)],
+  };
 }
 
 /** Readings and the lease, each by one script on every host. */

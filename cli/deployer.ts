@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseDocument as parseYaml } from "yaml";
 import { z } from "zod";
-import { type Deployment, deploymentSchema } from "../contracts/deployment.ts";
+import { type Deployment, deploymentSchema, type Runtime } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
 import { callEngine, type EngineResult } from "./pulumi.ts";
 import type { Workspace } from "./workspace.ts";
@@ -45,20 +45,25 @@ export function parseEvents(text: string): EngineEvents {
   return { outputs, errors };
 }
 
+export type RunSettings = {
+  readonly parameters: Readonly<Record<string, string | number>>;
+  readonly runtime: Runtime;
+};
+
 /**
  * Deploys a topology on fresh processes.
  *
- * @param parameters topology parameters of this run; the stack's own config is left as it is
+ * @param settings of this run; the stack's own config is left as it is
  * @param run token of the campaign that holds the hosts, and the signal that gives up
  * @throws Failure `testbed` with what the engine and the hosts said
  */
 export async function deployTopology(
   workspace: Workspace,
   topology: string,
-  parameters: Readonly<Record<string, string | number>>,
+  settings: RunSettings,
   run: { readonly campaign: string; readonly signal: AbortSignal },
 ): Promise<Deployment> {
-  const config = scratchConfig(workspace, topology, parameters);
+  const config = scratchConfig(workspace, topology, settings);
   const args = ["up", "-s", topology, "--yes", "--skip-preview", "--json", "--config-file", config];
   const environment = { ZTBENCH_CAMPAIGN: run.campaign };
   const result = await callEngine(workspace, args, { environment, signal: run.signal });
@@ -86,15 +91,16 @@ function failure(subject: string, result: EngineResult, events: EngineEvents): F
   return new Failure("testbed", `${subject}, ${shown.join("\n  ")}`);
 }
 
-/** A copy of the stack's config with this run's parameters, for one operation. */
+/** A copy of the stack's config with this run's settings, for one operation. */
 function scratchConfig(
   workspace: Workspace,
   topology: string,
-  parameters: Readonly<Record<string, string | number>>,
+  { parameters, runtime }: RunSettings,
 ): string {
   const source = path.join(workspace.config, `Pulumi.${topology}.yaml`);
   const document = parseYaml(readFileSync(source, "utf8"));
   document.setIn(["config", "ztbench:parameters"], parameters);
+  document.setIn(["config", "ztbench:runtime"], runtime);
   const directory = path.join(workspace.directory, "campaign");
   mkdirSync(directory, { recursive: true });
   const target = path.join(directory, `Pulumi.${topology}.yaml`);

@@ -20,13 +20,16 @@ export const knownPlanSchema = planSchema.superRefine((plan, context) => {
       context.addIssue({ code: "custom", path: ["treatments", index, key], message });
     };
     const { topology, parameters, runtime } = treatment;
-    if (runtime !== "native") complain("runtime", "must be native, there is no other yet");
     if (!Object.hasOwn(catalogue, topology)) {
       complain("topology", `must be one of ${Object.keys(catalogue).join(", ")}`);
       return;
     }
+    const known = topologyNamed(topology);
+    if (!known.runtimes.includes(runtime)) {
+      complain("runtime", `must be one of ${known.runtimes.join(", ")}`);
+    }
     try {
-      readParameters(topologyNamed(topology), parameters);
+      readParameters(known, parameters, runtime);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       complain("parameters", error.message.replaceAll("\n", "; "));

@@ -130,6 +130,10 @@ export const deployedClusterSchema = z.strictObject({
   kind: z.enum(["k3s", "kubernetes"]),
   /** Directory on every host that leads to the cgroup hierarchies as the container runtime has them. */
   cgroupRoot: z.string(),
+  /** Images that the pods name, by what they hold. */
+  images: z.strictObject({ service: z.string(), envoy: z.string(), pause: z.string() }),
+  /** Where pods find the control plane; absent where a name server tells. */
+  controlAddress: z.ipv4().optional(),
   versions: z.record(z.string(), z.string()),
   pods: z.array(podSchema),
 });

@@ -24,9 +24,10 @@ const needs: readonly Need[] = [
  *
  * @returns what a reader must know: the service has more CPUs than the plan speaks of
  * @throws Failure `testbed` naming, for each set that is too small, need and finding; the hint
- *   names the plan for smaller testbeds if there is one
+ *   names the plan for smaller testbeds if there is one; also for pods without a cluster
  */
 export function requireFeasible(plan: Plan, testbed: Testbed): readonly string[] {
+  requireCluster(plan, testbed);
   const { minimum } = plan;
   if (minimum === undefined) return [];
   const lacks = needs.flatMap((need) => {
@@ -47,6 +48,17 @@ export function requireFeasible(plan: Plan, testbed: Testbed): readonly string[]
     });
   }
   return surplus(minimum, testbed);
+}
+
+function requireCluster(plan: Plan, { name, clusterKind }: Testbed): void {
+  const pods = plan.treatments.filter(({ runtime }) => runtime === "k3s");
+  if (pods.length === 0 || clusterKind !== "none") return;
+  const labels = pods.map(({ label }) => label).join(", ");
+  throw new Failure(
+    "testbed",
+    `plan ${plan.name} on ${name}: runtime k3s of ${labels} needs a cluster, clusterKind none`,
+    { hint: "./ztbench lab up --kubernetes, or set clusterKind in the testbed document" },
+  );
 }
 
 function describeLack(host: Host, set: keyof CpuLayout, wanted: number): string {

@@ -8,7 +8,7 @@ import { programDirectory } from "../hosts/programs.ts";
 import { nodesOfKind, type Topology } from "../topologies/model.ts";
 import { completeDeployment } from "../topologies/pods/document.ts";
 import { podTable, type PodStatus, readHostFacts } from "../topologies/pods/facts.ts";
-import { cgroupRootOf } from "../topologies/pods/place.ts";
+import { cgroupRootOf, type PodPlace } from "../topologies/pods/place.ts";
 import { podRootsOf, type PodRendering, renderPods } from "../topologies/pods/pods.ts";
 import { clusterStatusOf } from "../topologies/pods/readback.ts";
 import { type DeployedCluster, deployedCluster, podImages } from "./deployed-cluster.ts";
@@ -30,12 +30,13 @@ export async function podsStack(request: TopologyRequest): Promise<pulumi.Output
   const { testbed } = deployed;
   requireMesh(topology, testbed);
   const cluster = await deployedCluster(testbed);
-  const rendering = renderPods(topology, parameters, {
+  const place: PodPlace = {
     testbed,
     programs: programDirectory,
     images: await podImages(new pulumi.Config("ztbench")),
     ...(cluster.controlAddress === undefined ? {} : { controlAddress: cluster.controlAddress }),
-  });
+  };
+  const rendering = renderPods(topology, parameters, place);
   const leases = takeLeases(testbed, lease, podRootsOf(topology));
   const before = placePayloads(testbed, rendering.before, { dependsOn: leases });
   const pods = placePods(rendering, cluster, [...leases, ...before]);
@@ -58,6 +59,7 @@ export async function podsStack(request: TopologyRequest): Promise<pulumi.Output
         hosts: readHostFacts(printed),
         kind: cluster.kind,
         cgroupRoot: cgroupRootOf(topology),
+        place,
         versions: cluster.versions,
       }),
     );

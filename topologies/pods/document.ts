@@ -10,11 +10,10 @@ import { Failure } from "../../contracts/failure.ts";
 import { hostOf } from "../../contracts/testbed.ts";
 import { tokenDirectoryOf, unitNameOf } from "../endpoints.ts";
 import { claimedUser, userHeader } from "../identity.ts";
-import type { MeshProbePlace } from "../mesh-probes.ts";
-import { checksOf, legTo, nodeOf, nodesOfKind, type TopologyNode } from "../model.ts";
+import { meshProbePlaces } from "../mesh-place.ts";
+import { nodeOf, nodesOfKind, type TopologyNode } from "../model.ts";
 import { usedParameters } from "../parameters.ts";
 import { renderProbes } from "../probes.ts";
-import { identityOf } from "../trust.ts";
 import { istioAlpn, type MeshAlpn, meshAlpn, wireFactsOf, wireSourcesOf } from "../wire.ts";
 import { controlPod, type HostFacts, type PodStatus } from "./facts.ts";
 import { podImpostorDirectoryOf } from "./impostors.ts";
@@ -26,6 +25,7 @@ import {
   namespaceOf,
   type PodContext,
   podEndpointOf,
+  type PodPlace,
   usesHostNetwork,
 } from "./place.ts";
 import type { ContainerPlan, Workload } from "./workloads.ts";
@@ -92,7 +92,12 @@ export function podDeployment(
       tokenDirectory: tokenDirectoryOf(topology),
       urlOf,
       shutOut: shutOutBy(clusterOf(testbed).kind),
-      ...meshProbePlace(context),
+      ...meshProbePlaces(topology, {
+        testbed,
+        urlOf,
+        certificates: podImpostorDirectoryOf(context),
+        alpn: alpnOf(context),
+      }),
     }),
     // Kubernetes gives no pod another scheduling class.
     scheduling: "other",
@@ -133,33 +138,14 @@ function endpointsOf(
   );
 }
 
-/** Where the probes of a mesh are sent from and to; nothing for topologies without one. */
-function meshProbePlace(context: PodContext): { readonly mesh?: MeshProbePlace } {
-  const { topology, testbed } = context;
-  const [control] = nodesOfKind(topology, "control");
-  const [check] = checksOf(topology, "peer");
-  if (control === undefined || check === undefined) return {};
-  const server = nodeOf(topology, check.at);
-  const { address, port } = podEndpointOf(context, server.id);
-  return {
-    mesh: {
-      host: hostOf(testbed, control.role).name,
-      server: `${address}:${port}`,
-      http: legTo(topology, server.id)?.http ?? "1.1",
-      serverId: identityOf(server),
-      callerId: identityOf(nodeOf(topology, check.identity)),
-      certificates: podImpostorDirectoryOf(context),
-      alpn: alpnOf(context),
-    },
-  };
-}
-
 export type Readback = {
   readonly pods: readonly PodStatus[];
   readonly hosts: HostFacts;
   readonly kind: "k3s" | "kubernetes";
   /** See `cgroupRootOf`. */
   readonly cgroupRoot: string;
+  /** What the pods were rendered with. */
+  readonly place: Pick<PodPlace, "images" | "controlAddress">;
   /** Of the cluster's own parts. */
   readonly versions: Readonly<Record<string, string>>;
 };
@@ -191,6 +177,10 @@ export function completeDeployment(
     cluster: {
       kind: readback.kind,
       cgroupRoot: readback.cgroupRoot,
+      images: readback.place.images,
+      ...(readback.place.controlAddress === undefined
+        ? {}
+        : { controlAddress: readback.place.controlAddress }),
       versions: { ...readback.versions, ...readback.hosts.versions },
       pods: pods.map(({ pod }) => pod),
     },

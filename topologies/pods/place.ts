@@ -112,7 +112,7 @@ export type CpuShare = {
 };
 
 /** Enough to count as Guaranteed where containers share CPUs; the rest is never withheld. */
-const sharedQuantity = "250m";
+export const sharedQuantity = "250m";
 
 /**
  * CPUs of a container: as many as the testbed reserves for its kind, for itself; a share where the
@@ -128,6 +128,13 @@ export function cpuShareOf(
   const isAlone = own.length > 0 && !own.some((cpu) => others.has(cpu));
   const threads = Math.max(1, own.length);
   return { quantity: isAlone ? String(own.length) : sharedQuantity, threads };
+}
+
+/** Whether a host has CPUs for pods besides those of one kind of container. */
+export function hasOtherPodCpus(host: Host, set: "proxy" | "service"): boolean {
+  const own = new Set(parseCpuList(host.cpus[set]));
+  const forPods = [host.cpus.proxy, host.cpus.service].flatMap((list) => parseCpuList(list));
+  return forPods.some((cpu) => !own.has(cpu));
 }
 
 /** k3s pulls, or finds what was imported; a lab has no registry to ask. */

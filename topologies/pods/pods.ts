@@ -7,7 +7,8 @@ import { hostOf } from "../../contracts/testbed.ts";
 import { digestOf, type HostPayload } from "../../hosts/payload.ts";
 import { dataPortOf, rootOf } from "../endpoints.ts";
 import { renderPolicy, serviceHost } from "../istio.ts";
-import { checksOf, legTo, nodeOf, nodesOfKind, type Topology } from "../model.ts";
+import { meshPolicyOf, portNameOf } from "../mesh.ts";
+import { checksOf, isMesh, legTo, nodeOf, nodesOfKind, type Topology } from "../model.ts";
 import { renderNode } from "../nodes.ts";
 import type { Parameters } from "../parameters.ts";
 import { podDeployment } from "./document.ts";
@@ -83,7 +84,6 @@ function objectsOf(context: PodContext, workloads: readonly Workload[]): Kuberne
   const { topology, parameters, testbed } = context;
   const { kind } = clusterOf(testbed);
   const accounts = nodesOfKind(topology, "sidecar").flatMap(({ account }) => account ?? []);
-  const callers = checksOf(topology, "peer").map(({ identity }) => nodeOf(topology, identity));
   return [
     namespaceObject(topology.name),
     ...[...new Set([plainAccount, ...accounts])].map((name) => serviceAccountObject(name)),
@@ -94,12 +94,7 @@ function objectsOf(context: PodContext, workloads: readonly Workload[]): Kuberne
       const guard = { name: node.id, app: appOf(node), port: dataPortOf(node), allows };
       return networkPolicy(guard, kind);
     }),
-    ...(callers.length === 0
-      ? []
-      : renderPolicy({
-          callers: callers.flatMap(({ account }) => account ?? []),
-          connections: parameters.meshConnections,
-        })),
+    ...(isMesh(topology) ? renderPolicy(meshPolicyOf(topology, parameters)) : []),
     ...(usesHostNetwork(context) ? [] : servicesOf(context)),
   ];
 }
@@ -112,12 +107,11 @@ function servicesOf(context: PodContext): KubernetesObject[] {
     .filter(({ kind }) => kind === "service" || kind === "gateway")
     .map((node) => {
       const { address, port } = podEndpointOf(context, node.id);
-      const http = legTo(topology, node.id)?.http ?? "1.1";
       return serviceObject({
         name: node.kind === "service" ? meshName : node.id,
         address,
         port,
-        portName: http === "2" ? "http2" : "http",
+        portName: portNameOf(topology, legTo(topology, node.id)),
         selector: { app: appOf(node) },
       });
     });

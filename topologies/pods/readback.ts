@@ -7,7 +7,7 @@ import { clusterDirectory } from "../../hosts/cluster/cluster.ts";
 import type { HostPayload, PayloadStep } from "../../hosts/payload.ts";
 import { knobsOf } from "../../hosts/profiles.ts";
 import { quote, shellPart } from "../../hosts/shell.ts";
-import { nodesOfKind } from "../model.ts";
+import { checksOf, isMesh } from "../model.ts";
 import { clusterOf, type PodContext, podsRootOf } from "./place.ts";
 import { impostorStep } from "./impostors.ts";
 import type { Workload } from "./workloads.ts";
@@ -20,10 +20,9 @@ export function clusterStatusOf(host: string): string {
 /** The payload of each host that has pods, or is where probes of a mesh are sent from. */
 export function podPayloads(context: PodContext, workloads: readonly Workload[]): HostPayload[] {
   const { topology, testbed } = context;
-  const isMesh = nodesOfKind(topology, "control").length > 0;
   return testbed.hosts.flatMap((host) => {
     const here = workloads.filter((workload) => workload.host.name === host.name);
-    const isControl = isMesh && host.name === hostOf(testbed, "gateway").name;
+    const isControl = isMesh(topology) && host.name === hostOf(testbed, "gateway").name;
     if (here.length === 0 && !isControl) return [];
     return [
       {
@@ -35,7 +34,7 @@ export function podPayloads(context: PodContext, workloads: readonly Workload[])
         units: [],
         steps: [
           readStep(context, host, here, isControl),
-          ...(isControl ? [impostorStep(context)] : []),
+          ...(isControl && checksOf(topology, "peer").length > 0 ? [impostorStep(context)] : []),
         ],
         receives: { pods: clusterStatusOf(host.name) },
         after: [],

@@ -10,17 +10,20 @@ import { configMapObject, type KubernetesObject } from "./objects.ts";
 import {
   clusterOf,
   containerUnitOf,
+  type CpuShare,
   cpuShareOf,
+  hasOtherPodCpus,
   loadPod,
   loadSidecarOf,
   namespaceOf,
   type PodContext,
   podEndpointOf,
+  sharedQuantity,
   sidecarContainer,
   sidecarOf,
   usesHostNetwork,
 } from "./place.ts";
-import { type PodSpec, podObject } from "./workload.ts";
+import { type PodSpec, podObject, type SidecarSpec } from "./workload.ts";
 
 /** A container of a pod, as the deployment document tells of it. */
 export type ContainerPlan = {
@@ -136,7 +139,8 @@ function serviceWorkload(node: TopologyNode, context: PodContext): Workload {
 function gatewayWorkload(node: TopologyNode, context: PodContext): Workload {
   const { topology, testbed, images } = context;
   const host = hostOf(testbed, node.role);
-  const cpu = cpuShareOf(host, "proxy");
+  // The cluster's own pods are on this host, too.
+  const cpu = withRoom(host, cpuShareOf(host, "proxy"));
   const port = dataPortOf(node);
   const [before, after] = [legTo(topology, node.id), legFrom(topology, node.id)];
   const [check] = checksOf(topology, "jwt", node.id);
@@ -206,9 +210,18 @@ function workload(
   };
 }
 
-function sidecarSpecOf(host: Host, { name }: Pick<PodSpec, "name">) {
-  const cpu = cpuShareOf(host, "proxy", name === loadPod ? ["load"] : ["service"]);
+function sidecarSpecOf(host: Host, { name }: Pick<PodSpec, "name">): SidecarSpec {
+  // What waits beside load needs a little, too.
+  const cpu =
+    name === loadPod
+      ? withRoom(host, cpuShareOf(host, "proxy", ["load"]))
+      : cpuShareOf(host, "proxy", ["service"]);
   return { cpu, memory: sidecarMemory };
+}
+
+/** Proxies share their CPUs where a host has no others for what else needs some. */
+function withRoom(host: Host, cpu: CpuShare): CpuShare {
+  return hasOtherPodCpus(host, "proxy") ? cpu : { ...cpu, quantity: sharedQuantity };
 }
 
 function sidecarPlan(node: TopologyNode): ContainerPlan {

@@ -52,7 +52,7 @@ func newGroupsAt(root string) *groups {
 // ones, one of which each controller may be in.
 var (
 	unifiedHierarchies = []string{"", "unified"}
-	olderHierarchies   = []string{"cpu,cpuacct", "cpuacct", "memory"}
+	olderHierarchies   = []string{"cpu,cpuacct", "cpu", "cpuacct", "memory"}
 )
 
 func directoriesIn(root string, hierarchies []string, path string) []string {

@@ -52,9 +52,9 @@ const cases: [name: string, treatment: string, expected: RegExp][] = [
     /treatments\.1\.topology: must be one of baseli/,
   ],
   [
-    "another runtime",
-    "topology: jwt, runtime: k3s",
-    /treatments\.1\.runtime: must be native, there/,
+    "a parameter that only another runtime reads",
+    "topology: baseline, parameters: { hostNetwork: 1 }",
+    /treatments\.1\.parameters: parameter hostNetwork: not known .* in runtime native/,
   ],
   [
     "a parameter that nothing reads",

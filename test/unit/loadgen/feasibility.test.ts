@@ -76,3 +76,16 @@ test("every set that is too small is named, unreserved ones too", () => {
 test("a plan without a minimum is never refused", () => {
   assert.deepEqual(requireFeasible(examplePlan(["baseline"]), testbedWith({ service: "" })), []);
 });
+
+test("pods on a testbed without a cluster are refused before anything is deployed", () => {
+  const plan = examplePlan(["baseline", "jwt"]);
+  const treatments = plan.treatments.map((treatment) =>
+    treatment.label === "jwt" ? { ...treatment, runtime: "k3s" as const } : treatment,
+  );
+  assert.throws(
+    () => requireFeasible({ ...plan, treatments }, exampleTestbed()),
+    /plan example on example: runtime k3s of jwt needs a cluster, clusterKind none/,
+  );
+  const cluster: Testbed = { ...exampleTestbed(), clusterKind: "kubernetes" };
+  assert.deepEqual(requireFeasible({ ...plan, treatments }, cluster), []);
+});

@@ -75,7 +75,13 @@ const pods = exampleDeployment({
   admin: [
     { unit: "a.container", host: "client", url: "http://127.0.0.1:15000/", networkNamespace: "/n" },
   ],
-  cluster: { kind: "k3s", cgroupRoot: "/groups", versions: {}, pods: [] },
+  cluster: {
+    kind: "k3s",
+    cgroupRoot: "/groups",
+    images: { service: "s", envoy: "e", pause: "p" },
+    versions: {},
+    pods: [],
+  },
 });
 
 test("samples containers by their groups, and asks the service manager only for its own", () => {

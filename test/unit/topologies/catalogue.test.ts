@@ -32,7 +32,8 @@ test("an unknown topology is refused, naming the known ones", () => {
         error instanceof Failure &&
         error.code === "usage" &&
         error.message ===
-          `topology ${name}: not known, known are baseline, jwt, gateway, mtls-h1, mtls-h2, null`,
+          `topology ${name}: not known, known are baseline, jwt, gateway, sidecar-tcp, ` +
+            "sidecar-http, sidecar-policy, mtls-only, mtls-h1, mtls-h2, null",
     );
   }
 });
@@ -45,6 +46,7 @@ test("parameters that are not given have their defaults", () => {
     tokenBytes: 680,
     tokenLifetimeSeconds: 86_400,
     meshConnections: 32,
+    requestsPerConnection: 0,
     hostNetwork: 0,
   });
 });

@@ -11,6 +11,7 @@ import type { PodRendering } from "../../../topologies/pods/pods.ts";
 import { assertGolden } from "../../support/golden.ts";
 import {
   clusterTestbed,
+  exampleImages,
   type Kind,
   kinds,
   objectsOf,
@@ -154,6 +155,17 @@ test("the caller's own host reaches for the service past the sidecar, outside of
   assert.notEqual(find("through-sidecars")?.networkNamespace, undefined);
 });
 
+test("the sidecar that load goes through shares CPUs where pods have no others on its host", () => {
+  const quantityOf = (service: string) => {
+    const testbed = clusterTestbed("kubernetes");
+    const hosts = testbed.hosts.map((host) => ({ ...host, cpus: { ...host.cpus, service } }));
+    const [load] = podsOf(podRendering("mtls-h2", "kubernetes", { ...testbed, hosts }));
+    return load?.metadata.annotations?.["sidecar.istio.io/proxyCPU"];
+  };
+  assert.equal(quantityOf("8"), "2");
+  assert.equal(quantityOf("6-7"), "250m");
+});
+
 test("principals are named without a scheme, as Istio wants them", () => {
   const objects = JSON.stringify(podRendering("mtls-h2", "k3s").objects);
   assert.match(objects, /"principals":\["cluster\.local\/ns\/ztbench\/sa\/client"\]/);
@@ -209,6 +221,7 @@ const readback: Readback = {
   hosts: readHostFacts([printed, printedByServer, printedByGateway]),
   kind: "k3s",
   cgroupRoot: "/run/ztbench/mtls-h2.pods/cgroup",
+  place: { images: exampleImages, controlAddress: "198.18.144.15" },
   versions: { kubernetes: "v1.28.5+k3s1" },
 };
 
