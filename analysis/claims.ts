@@ -6,6 +6,7 @@ import type { Claim, Claims, Quantity } from "../contracts/claims.ts";
 import type { Analysis } from "./analysis.ts";
 import { type Cell, none, notMeasured, numberOf } from "./cell.ts";
 import type { MetricId } from "./judged-run.ts";
+import { from, type From } from "./provenance.ts";
 import type { Treatment } from "./comparison.ts";
 
 /** Published latencies are service times as this driver reports them. */
@@ -33,11 +34,11 @@ export type ClaimRow = {
   readonly topology: string;
   readonly metric: "p50" | "p99";
   readonly rateQps: number;
-  readonly publishedNs: number;
+  readonly publishedNs: From<"published", number>;
   /** Treatment that was measured, if one fits. */
   readonly label?: string;
   /** Service quantile, median over its valid runs with least and greatest. */
-  readonly measured: Cell;
+  readonly measured: From<"measured", Cell>;
   readonly verdict: ClaimVerdict;
   /** Stated conditions that were others in our runs. */
   readonly differences: readonly string[];
@@ -71,7 +72,7 @@ export function compareClaims(documents: readonly Claims[], analysis: Analysis):
     if (topology === undefined || rateQps === undefined || value === undefined) {
       leftOut.push({ claim: `${source} ${claim.id}`, lacks: lacks.join(" and ") });
     } else {
-      const publishedNs = Math.round(value * 1e6);
+      const publishedNs = from("published", Math.round(value * 1e6));
       rows.push(...rowsOf({ source, claim, metric, topology, rateQps, publishedNs }, analysis));
     }
   }
@@ -97,7 +98,7 @@ type Located = {
   readonly metric: LatencyMetric;
   readonly topology: string;
   readonly rateQps: number;
-  readonly publishedNs: number;
+  readonly publishedNs: From<"published", number>;
 };
 
 function rowsOf(located: Located, analysis: Analysis): ClaimRow[] {
@@ -115,11 +116,11 @@ function rowsOf(located: Located, analysis: Analysis): ClaimRow[] {
   const byDriver = own.filter((t) => t.driver === comparedDriver);
   const fitting = byDriver.filter((t) => t.rateQps === rateQps);
   if (fitting.length === 0) {
-    const measured = whyNothing(own, byDriver);
+    const measured = from("measured", whyNothing(own, byDriver));
     return [{ ...base, measured, verdict: "-", differences: [] }];
   }
   return fitting.map((treatment) => {
-    const measured = treatment.metrics[metrics[metric]];
+    const measured = from("measured", treatment.metrics[metrics[metric]]);
     return {
       ...base,
       label: treatment.label,
@@ -140,7 +141,11 @@ function whyNothing(own: readonly Treatment[], byDriver: readonly Treatment[]): 
   return none(`rate differs: measured at ${rates}`);
 }
 
-function judge(publishedNs: number, measured: Cell, { stamp }: Analysis): ClaimVerdict {
+function judge(
+  publishedNs: From<"published", number>,
+  measured: From<"measured", Cell>,
+  { stamp }: Analysis,
+): ClaimVerdict {
   if (stamp.testbedClass === "lab") return "not comparable (lab)";
   if (measured.kind === "none") return "-";
   if (stamp.versionSet !== "era") return "not comparable (version set lab)";
