@@ -38,18 +38,24 @@ export function wireFactsOf(
   return record.deployment.legs.flatMap((leg) => {
     const sources = leg.seenBy ?? [];
     if (sources.length === 0) return [];
-    const { from, to, http, wire } = leg;
+    const { from, to } = leg;
     const seen = sources.map((source) => factsBy(source, readings, record.probes));
     return [
       {
         from,
         to,
-        expected: { http, ...wire },
+        expected: expectedOn(leg, sources),
         observed: observedOn(leg, merge(seen)),
         counts: countsOf(leg, readings),
       },
     ];
   });
+}
+
+/** Of a leg on which nobody reads HTTP, nobody can say which version of it that was. */
+function expectedOn({ http, wire }: Leg, sources: readonly WireSource[]): Record<string, string> {
+  const isUnread = wire["carries"] === "bytes" && sources.every(({ at }) => at === "from");
+  return isUnread ? wire : { http, ...wire };
 }
 
 /** Proxies have certificates whether a leg uses them or not; nobody is named on a plain one. */
@@ -215,6 +221,8 @@ function factsByCluster({ after, identities }: UnitReading, prefix: string): Fac
   const named = (kind: string) => namesUnder(after, `${prefix}.ssl.${kind}.`);
   return {
     http: http.map(({ name }) => name),
+    // A proxy that speaks HTTP counts its connections by version, too.
+    carries: http.length === 0 && isUsed("upstream_cx_total") ? ["bytes"] : [],
     version: named("versions"),
     cipher: named("ciphers"),
     group: named("curves"),

@@ -1,6 +1,6 @@
 /** All topologies, as data. Adding one is one entry. */
 import { Failure } from "../contracts/failure.ts";
-import type { HttpVersion, Topology } from "./model.ts";
+import type { Check, HttpVersion, Topology, TopologyLeg } from "./model.ts";
 
 const plain = { http: "1.1", tls: { mode: "none" } } as const;
 const load = { id: "load", kind: "load", role: "client" } as const;
@@ -61,38 +61,108 @@ const gatewayTopology: Topology = {
 
 const mutual = { mode: "mutual", keyType: "rsa-2048" } as const;
 
+type MeshShape = {
+  readonly name: string;
+  readonly summary: string;
+  readonly http: HttpVersion;
+  /** Sidecars pass bytes on and do not read them. */
+  readonly carries?: "bytes";
+  /** Between the sidecars. */
+  readonly tls: TopologyLeg["tls"];
+  readonly checks: readonly Check[];
+};
+
 /** Sidecars on both sides, and every leg in the same version of HTTP. */
-const mesh = (name: string, http: HttpVersion): Topology => ({
-  name,
-  summary: `mutual TLS between sidecars, HTTP/${http} on every leg; the caller is its certificate`,
-  runtimes: ["native", "k3s"],
-  nodes: [
-    load,
-    { id: "control", kind: "control", role: "gateway" },
-    { id: "client-sidecar", kind: "sidecar", role: "client", account: "client" },
-    service,
-    { id: "server-sidecar", kind: "sidecar", role: "server", account: "service" },
-  ],
-  legs: [
-    { from: "load", to: "client-sidecar", http, tls: plain.tls },
-    { from: "client-sidecar", to: "server-sidecar", http, tls: mutual },
-    { from: "server-sidecar", to: "service", http, tls: plain.tls },
-  ],
-  checks: [
-    { kind: "peer", at: "server-sidecar", identity: "client-sidecar" },
-    { kind: "policy", at: "server-sidecar", where: "local" },
-    { kind: "header", at: "service", setBy: "server-sidecar" },
-  ],
-  parameters: ["bodyBytes", "meshConnections"],
+function mesh({ name, summary, http, carries, tls, checks }: MeshShape): Topology {
+  const sidecar = { kind: "sidecar", ...(carries === undefined ? {} : { carries }) } as const;
+  return {
+    name,
+    summary,
+    runtimes: ["native", "k3s"],
+    nodes: [
+      load,
+      { id: "control", kind: "control", role: "gateway" },
+      { id: "client-sidecar", ...sidecar, role: "client", account: "client" },
+      service,
+      { id: "server-sidecar", ...sidecar, role: "server", account: "service" },
+    ],
+    legs: [
+      { from: "load", to: "client-sidecar", http, tls: plain.tls },
+      { from: "client-sidecar", to: "server-sidecar", http, tls },
+      { from: "server-sidecar", to: "service", http, tls: plain.tls },
+    ],
+    checks,
+    parameters: [
+      "bodyBytes",
+      // Who passes bytes on has no pool of connections.
+      ...(carries === undefined ? (["meshConnections", "requestsPerConnection"] as const) : []),
+    ],
+  };
+}
+
+/** The peer has proved who it is, and the service is told. */
+const proved: readonly Check[] = [
+  { kind: "peer", at: "server-sidecar", identity: "client-sidecar" },
+  { kind: "header", at: "service", setBy: "server-sidecar" },
+];
+const rulesOn = (on: "caller" | "request"): Check => ({
+  kind: "policy",
+  at: "server-sidecar",
+  where: "local",
+  on,
 });
+
+/** Rungs of the ladder: each differs from the one before in what it is named after alone. */
+const sidecarTcp = mesh({
+  name: "sidecar-tcp",
+  summary: "sidecars that pass bytes on: no HTTP, no TLS, no authentication",
+  http: "1.1",
+  carries: "bytes",
+  tls: plain.tls,
+  checks: [],
+});
+const sidecarHttp = mesh({
+  name: "sidecar-http",
+  summary: "sidecars that speak HTTP/1.1 in plaintext: no TLS, no authentication",
+  http: "1.1",
+  tls: plain.tls,
+  checks: [],
+});
+const sidecarPolicy = mesh({
+  name: "sidecar-policy",
+  summary: "sidecars in plaintext, with rules on what is asked for: nobody proves who calls",
+  http: "1.1",
+  tls: plain.tls,
+  checks: [rulesOn("request")],
+});
+const mtlsOnly = mesh({
+  name: "mtls-only",
+  summary: "mutual TLS between sidecars, HTTP/1.1, without rules: the whole mesh may call",
+  http: "1.1",
+  tls: mutual,
+  checks: proved,
+});
+
+const mtls = (name: string, http: HttpVersion): Topology =>
+  mesh({
+    name,
+    summary: `mutual TLS between sidecars, HTTP/${http} on every leg; callers are certificates`,
+    http,
+    tls: mutual,
+    checks: [...proved, rulesOn("caller")],
+  });
 
 /** Every topology by its name, which is also its stack's name. */
 export const catalogue: Readonly<Record<string, Topology>> = {
   baseline,
   jwt,
   gateway: gatewayTopology,
-  "mtls-h1": mesh("mtls-h1", "1.1"),
-  "mtls-h2": mesh("mtls-h2", "2"),
+  "sidecar-tcp": sidecarTcp,
+  "sidecar-http": sidecarHttp,
+  "sidecar-policy": sidecarPolicy,
+  "mtls-only": mtlsOnly,
+  "mtls-h1": mtls("mtls-h1", "1.1"),
+  "mtls-h2": mtls("mtls-h2", "2"),
   null: nothing,
 };
 

@@ -2,7 +2,6 @@
  * What Istio is told of a mesh, as its own objects. Only API versions and fields that Istio 1.20
  * serves, too, so that the same objects go to a cluster. Pure.
  */
-import type { HttpVersion } from "./model.ts";
 import { keyExchangeGroup } from "./tls.ts";
 
 export const trustDomain = "cluster.local";
@@ -33,31 +32,38 @@ function principalOf(account: string, domain = trustDomain): string {
 }
 
 export type MeshPolicy = {
-  /** Service accounts whose requests are let through. */
-  readonly callers: readonly string[];
-  /** Connections at most from a sidecar to another, and from a sidecar to its service. */
+  /** Whether sidecars prove to each other who they are; else they speak plaintext. */
+  readonly mutualTls: boolean;
+  /** What the service's sidecar lets through; absent: it has no rules. */
+  readonly admits?: Admitted;
+  /** Absent where bytes are passed on: each connection then has one of its own behind it. */
+  readonly pool?: ConnectionPool;
+};
+
+export type Admitted =
+  /** Requests of these service accounts. */
+  | { readonly callers: readonly string[] }
+  /** Such requests, whoever sends them. */
+  | { readonly methods: readonly string[]; readonly paths: readonly string[] };
+
+/** Istio applies it from a sidecar to another, and from a sidecar to its service, too. */
+export type ConnectionPool = {
+  /** Connections at most. */
   readonly connections: number;
+  /** Requests after which a connection is closed; 0: it never is. */
+  readonly requestsPerConnection: number;
 };
 
 /** Who may call the service, and how: the same on hosts and in a cluster. */
-export function renderPolicy({ callers, connections }: MeshPolicy): IstioObject[] {
+export function renderPolicy({ mutualTls, admits, pool }: MeshPolicy): IstioObject[] {
   return [
     {
       apiVersion: "security.istio.io/v1beta1",
       kind: "PeerAuthentication",
       metadata: { name: "default", namespace: meshNamespace },
-      spec: { mtls: { mode: "STRICT" } },
+      spec: { mtls: { mode: mutualTls ? "STRICT" : "DISABLE" } },
     },
-    {
-      apiVersion: "security.istio.io/v1beta1",
-      kind: "AuthorizationPolicy",
-      metadata: { name: "callers", namespace: meshNamespace },
-      spec: {
-        selector: { matchLabels: serviceLabels },
-        action: "ALLOW",
-        rules: [{ from: [{ source: { principals: callers.map((c) => principalOf(c)) } }] }],
-      },
-    },
+    ...(admits === undefined ? [] : [authorization(admits)]),
     {
       apiVersion: "networking.istio.io/v1beta1",
       kind: "DestinationRule",
@@ -65,23 +71,47 @@ export function renderPolicy({ callers, connections }: MeshPolicy): IstioObject[
       spec: {
         host: serviceHost,
         trafficPolicy: {
-          tls: { mode: "ISTIO_MUTUAL" },
-          connectionPool: {
-            tcp: { maxConnections: connections },
-            // The version of a leg is what its port says, never what Istio makes of it.
-            http: { h2UpgradePolicy: "DO_NOT_UPGRADE" },
-          },
+          tls: { mode: mutualTls ? "ISTIO_MUTUAL" : "DISABLE" },
+          ...(pool === undefined ? {} : { connectionPool: poolObject(pool) }),
         },
       },
     },
   ];
 }
 
+function authorization(admits: Admitted): IstioObject {
+  const isOnCaller = "callers" in admits;
+  const rule = isOnCaller
+    ? { from: [{ source: { principals: admits.callers.map((c) => principalOf(c)) } }] }
+    : { to: [{ operation: { methods: admits.methods, paths: admits.paths } }] };
+  return {
+    apiVersion: "security.istio.io/v1beta1",
+    kind: "AuthorizationPolicy",
+    metadata: { name: isOnCaller ? "callers" : "requests", namespace: meshNamespace },
+    spec: { selector: { matchLabels: serviceLabels }, action: "ALLOW", rules: [rule] },
+  };
+}
+
+function poolObject({ connections, requestsPerConnection }: ConnectionPool): object {
+  return {
+    tcp: { maxConnections: connections },
+    http: {
+      // The version of a leg is what its port says, never what Istio makes of it.
+      h2UpgradePolicy: "DO_NOT_UPGRADE",
+      ...(requestsPerConnection > 0 ? { maxRequestsPerConnection: requestsPerConnection } : {}),
+    },
+  };
+}
+
+/** How a port is named, by which Istio knows its protocol, and that protocol. */
+const protocols = { tcp: "TCP", http: "HTTP", http2: "HTTP2" } as const;
+export type PortName = keyof typeof protocols;
+
 export type MeshService = {
   /** Address that clients send to. */
   readonly address: string;
   readonly port: number;
-  readonly http: HttpVersion;
+  readonly portName: PortName;
   /** Address of the host that runs it. */
   readonly workload: string;
   /** Service account that it runs as. */
@@ -90,8 +120,7 @@ export type MeshService = {
 
 /** Where the service is; a cluster knows that by itself. */
 export function renderRegistry(service: MeshService): IstioObject[] {
-  const { address, port, workload, account } = service;
-  const isHttp2 = service.http === "2";
+  const { address, port, portName, workload, account } = service;
   return [
     {
       apiVersion: "networking.istio.io/v1beta1",
@@ -102,14 +131,7 @@ export function renderRegistry(service: MeshService): IstioObject[] {
         addresses: [address],
         location: "MESH_INTERNAL",
         resolution: "STATIC",
-        ports: [
-          {
-            number: port,
-            name: isHttp2 ? "http2" : "http",
-            protocol: isHttp2 ? "HTTP2" : "HTTP",
-            targetPort: port,
-          },
-        ],
+        ports: [{ number: port, name: portName, protocol: protocols[portName], targetPort: port }],
         workloadSelector: { labels: serviceLabels },
       },
     },

@@ -3,7 +3,7 @@ import type { Expectation, Probe, ProbeTls } from "../contracts/deployment.ts";
 import { peerHeader, userHeader } from "./identity.ts";
 import { spiffeId } from "./istio.ts";
 import type { HttpVersion } from "./model.ts";
-import type { impostors } from "./trust.ts";
+import { impostors } from "./trust.ts";
 import { handshakeProbe, type MeshAlpn } from "./wire.ts";
 
 export type MeshProbePlace = {
@@ -18,6 +18,8 @@ export type MeshProbePlace = {
   readonly certificates: string;
   /** What the sidecars offer each other. */
   readonly alpn: MeshAlpn;
+  /** Whether rules admit the caller alone; else whoever the authority knows. */
+  readonly hasRules: boolean;
 };
 
 export type Entry = Pick<Probe, "host" | "networkNamespace" | "http" | "url" | "timeoutSeconds">;
@@ -27,7 +29,28 @@ const refused: Expectation = { outcome: "refused" };
 
 /** All probes of a mesh; `entry` is how load enters it. */
 export function renderMeshProbes(entry: Entry, place: MeshProbePlace): Probe[] {
-  return [...probesAsCaller(entry, place), ...probesPastTls(entry, place), ...probesAsOther(place)];
+  return [
+    ...probesAsCaller(entry, place),
+    ...(place.hasRules ? [] : [probeOfAnyWorkload(place)]),
+    ...probesPastTls(entry, place),
+    ...probesAsOther(place),
+  ];
+}
+
+/** What mutual TLS by itself does not stop. */
+function probeOfAnyWorkload(place: MeshProbePlace): Probe {
+  return {
+    id: "any-workload",
+    kind: "positive",
+    shows: "not stopped: any workload of the mesh is answered, as what its certificate says it is",
+    ...withCertificate(place, "stranger"),
+    headers: {},
+    expect: {
+      outcome: "status",
+      status: 200,
+      header: { name: userHeader, value: impostors.stranger.id },
+    },
+  };
 }
 
 const outsideOf = (place: MeshProbePlace) => ({
@@ -134,12 +157,16 @@ function probesAsOther(place: MeshProbePlace): Probe[] {
       certificate: "foreign-caller",
       expect: refused,
     },
-    {
-      id: "wrong-identity",
-      shows: "a workload of the mesh that is not the caller is refused",
-      certificate: "stranger",
-      expect: { outcome: "status", status: 403 },
-    },
+    ...(place.hasRules
+      ? [
+          {
+            id: "wrong-identity",
+            shows: "a workload of the mesh that is not the caller is refused",
+            certificate: "stranger",
+            expect: { outcome: "status", status: 403 },
+          } as const,
+        ]
+      : []),
     {
       id: "wrong-trust-domain",
       shows: "the right name in another trust domain is refused",

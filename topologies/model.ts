@@ -16,6 +16,8 @@ export type TopologyNode = {
   readonly role: Role;
   /** Service account that a sidecar speaks for; its certificate names it. */
   readonly account?: string;
+  /** Of a sidecar: `bytes` are passed on unread; absent: it speaks HTTP on both sides. */
+  readonly carries?: "bytes";
   /** Of a service: what answers. `nothing` has no identity, no counters and no checks. */
   readonly answers?: "identity" | "nothing";
 };
@@ -40,8 +42,16 @@ export type Check =
   | { readonly kind: "header"; readonly at: string; readonly setBy: string }
   /** The peer's certificate names the node `identity`. */
   | { readonly kind: "peer"; readonly at: string; readonly identity: string }
-  /** Rules are evaluated, in the proxy itself or by a decision service. */
-  | { readonly kind: "policy"; readonly at: string; readonly where: "local" | "remote" }
+  /**
+   * Rules are evaluated, in the proxy itself or by a decision service: on who calls, or on what is
+   * asked for where nobody has proved who calls.
+   */
+  | {
+      readonly kind: "policy";
+      readonly at: string;
+      readonly where: "local" | "remote";
+      readonly on: "caller" | "request";
+    }
   /** Packets reach the node only from the hosts of these nodes. */
   | { readonly kind: "network"; readonly at: string; readonly allows: readonly string[] };
 
@@ -83,6 +93,11 @@ export function checksOf<K extends Check["kind"]>(
 /** The leg that ends at a node, absent for nodes off the request path. */
 export function legTo(topology: Topology, id: string): TopologyLeg | undefined {
   return topology.legs.find((leg) => leg.to === id);
+}
+
+/** Whether requests go through sidecars, which a control plane tells what to do. */
+export function isMesh(topology: Topology): boolean {
+  return nodesOfKind(topology, "control").length > 0;
 }
 
 /** The leg that leaves a node, absent for the last service and nodes off the request path. */

@@ -8,13 +8,13 @@ import { digestOf, type HostPayload, payloadIdOf, type PayloadUnit } from "../ho
 import { endpointOf, rootOf, tokenDirectoryOf } from "./endpoints.ts";
 import { firewallTable, type PortGuard, renderFirewall } from "./firewall.ts";
 import { claimedUser, userHeader } from "./identity.ts";
-import { checksOf, legTo, nodeOf, nodesOfKind, type Topology, type TopologyNode } from "./model.ts";
+import { checksOf, nodeOf, nodesOfKind, type Topology, type TopologyNode } from "./model.ts";
 import type { NodeContext, NodeRendering } from "./node-unit.ts";
 import { renderNode } from "./nodes.ts";
 import { type Parameters, usedParameters } from "./parameters.ts";
-import type { MeshProbePlace } from "./mesh-probes.ts";
+import { meshProbePlaces } from "./mesh-place.ts";
 import { renderProbes } from "./probes.ts";
-import { identityOf, identityPayload, identityRootOf, impostorDirectoryOf } from "./trust.ts";
+import { identityPayload, identityRootOf, impostorDirectoryOf } from "./trust.ts";
 import { meshAlpn, wireFactsOf, wireSourcesOf } from "./wire.ts";
 
 /** What a topology is put on. */
@@ -155,29 +155,14 @@ function deploymentOf(
       tokenDirectory: tokenDirectoryOf(topology),
       urlOf,
       shutOut: { outcome: "refused" },
-      ...meshProbePlace(topology, testbed),
+      ...meshProbePlaces(topology, {
+        testbed,
+        urlOf,
+        certificates: impostorDirectoryOf(topology),
+        alpn: meshAlpn,
+      }),
     }),
     scheduling,
     configurationDigest: digestOf(hosts),
   } satisfies Deployment);
-}
-
-/** Where the probes of a mesh are sent from and to; nothing for topologies without one. */
-function meshProbePlace(topology: Topology, testbed: Testbed): { readonly mesh?: MeshProbePlace } {
-  const [control] = nodesOfKind(topology, "control");
-  const [check] = checksOf(topology, "peer");
-  if (control === undefined || check === undefined) return {};
-  const server = nodeOf(topology, check.at);
-  const { address, port } = endpointOf(topology, testbed, server.id);
-  return {
-    mesh: {
-      host: hostOf(testbed, control.role).name,
-      server: `${address}:${port}`,
-      http: legTo(topology, server.id)?.http ?? "1.1",
-      serverId: identityOf(server),
-      callerId: identityOf(nodeOf(topology, check.identity)),
-      certificates: impostorDirectoryOf(topology),
-      alpn: meshAlpn,
-    },
-  };
 }

@@ -28,6 +28,12 @@ export const parameterTable = {
     most: 65_535,
     sets: "connections at most from a sidecar to another",
   },
+  requestsPerConnection: {
+    default: 0,
+    least: 0,
+    most: 1_000_000,
+    sets: "requests that a connection between sidecars carries before it is closed; 0: it never is",
+  },
   hostNetwork: {
     default: 0,
     least: 0,

@@ -1,6 +1,7 @@
 /** The security boundary of a topology as requests with the answers they must get. Pure. */
 import type { Expectation, Probe } from "../contracts/deployment.ts";
 import { type Entry, type MeshProbePlace, renderMeshProbes } from "./mesh-probes.ts";
+import { type PlainMeshPlace, renderPlainMeshProbes } from "./plain-mesh-probes.ts";
 import { claimedUser, forgedUser, publicPath, tokenUserPattern, userHeader } from "./identity.ts";
 import { checksOf, nodeOf, nodesOfKind, type HttpVersion, type Topology } from "./model.ts";
 
@@ -13,8 +14,10 @@ export type ProbePlace = {
   readonly entryUrl: string;
   readonly entryHttp: HttpVersion;
   readonly tokenDirectory: string;
-  /** What the probes of a mesh need; absent where there is none. */
+  /** What the probes of a mesh with mutual TLS need; absent where there is none. */
   readonly mesh?: MeshProbePlace;
+  /** What the probes of a mesh in plaintext need; absent where there is none. */
+  readonly plainMesh?: PlainMeshPlace;
   /** Base URL of a node, for going round those before it. */
   readonly urlOf: (id: string) => string;
   /** What whoever the network keeps out gets to see. */
@@ -42,6 +45,9 @@ export function renderProbes(topology: Topology, place: ProbePlace): Probe[] {
   if (tokenCheck === undefined) {
     if (nodesOfKind(topology, "service").some(({ answers }) => answers === "nothing")) {
       return [probeOfNothing(entry)];
+    }
+    if (place.plainMesh !== undefined) {
+      return [...probesWithoutProof(entry), ...renderPlainMeshProbes(entry, place.plainMesh)];
     }
     if (topology.checks.length > 0) throw new Error(`${topology.name}: no probes of its checks`);
     return probesWithoutProof(entry);

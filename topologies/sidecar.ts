@@ -15,7 +15,8 @@ import {
   serviceLabels,
   trustDomain,
 } from "./istio.ts";
-import { checksOf, legTo, nodeOf, nodesOfKind, type TopologyNode } from "./model.ts";
+import { meshPolicyOf, portNameOf } from "./mesh.ts";
+import { legTo, nodeOf, nodesOfKind, type TopologyNode } from "./model.ts";
 import { type NodeContext, type NodeRendering, unitOf } from "./node-unit.ts";
 import {
   acceptStep,
@@ -74,21 +75,16 @@ export function renderControl(node: TopologyNode, context: NodeContext): NodeRen
     ...unit,
     files: [
       file(settings, `${JSON.stringify(config, null, 1)}\n`),
-      file(`${objects}/policy.yaml`, renderObjects(policyOf(context))),
+      file(
+        `${objects}/policy.yaml`,
+        renderObjects(renderPolicy(meshPolicyOf(topology, context.parameters))),
+      ),
       file(`${objects}/registry.yaml`, renderObjects(registryOf(context))),
     ],
     directories: [],
     steps: [authorityStep(topology, programs)],
     receives: requestsOf(topology, testbed),
   };
-}
-
-function policyOf({ topology, parameters }: NodeContext) {
-  const callers = checksOf(topology, "peer").map(({ identity }) => nodeOf(topology, identity));
-  return renderPolicy({
-    callers: callers.flatMap(({ account }) => account ?? []),
-    connections: parameters.meshConnections,
-  });
 }
 
 function registryOf({ topology, testbed }: NodeContext) {
@@ -100,7 +96,13 @@ function registryOf({ topology, testbed }: NodeContext) {
       if (leg === undefined) throw new Error(`sidecar ${node.id}: sends to nobody`);
       const account = nodeOf(topology, leg.to).account ?? "";
       const workload = endpointOf(topology, testbed, leg.to).address;
-      return renderRegistry({ address, port, http: leg.http, workload, account });
+      return renderRegistry({
+        address,
+        port,
+        portName: portNameOf(topology, leg),
+        workload,
+        account,
+      });
     });
 }
 

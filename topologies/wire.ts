@@ -35,13 +35,18 @@ export const istioAlpn: MeshAlpn = {
 /** The probe that shakes hands with the server's sidecar just as the client's does. */
 export const handshakeProbe = "right-certificate";
 
-/** Facts of a leg by name; none where nothing is encrypted. */
+/**
+ * Facts of a leg by name; none where nothing is encrypted, but that whoever connects there does not
+ * read what it passes on.
+ */
 export function wireFactsOf(
   topology: Topology,
   leg: TopologyLeg,
   alpn = meshAlpn,
 ): Record<string, string> {
-  if (leg.tls.mode === "none") return {};
+  if (leg.tls.mode === "none") {
+    return nodeOf(topology, leg.from).carries === "bytes" ? { carries: "bytes" } : {};
+  }
   return {
     alpn: alpn[leg.http].agreed,
     caller: identityOf(nodeOf(topology, leg.from)),
@@ -65,7 +70,7 @@ export function wireSourcesOf(
 ): WireSource[] {
   const [from, to] = [nodeOf(topology, leg.from), nodeOf(topology, leg.to)];
   const cluster = clusterOf(topology, from);
-  const manager = managerOf(topology, to);
+  const manager = to.carries === "bytes" ? undefined : managerOf(topology, to);
   return [
     ...(cluster === undefined
       ? []

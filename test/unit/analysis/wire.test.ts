@@ -213,3 +213,39 @@ test("runs of a treatment share a line, with the range of their counts", () => {
     /; connections open 1 to 32, opened under load 2, full handshakes 0/,
   );
 });
+
+const bytesLeg: Leg = {
+  from: "client-sidecar",
+  to: "server-sidecar",
+  http: "1.1",
+  tls: "none",
+  wire: { carries: "bytes" },
+  seenBy: [{ at: "from", unit: "client", prefix: cluster }],
+};
+
+/** A leg whose connections the client's proxy has counted like this. */
+function bytesFacts(counted: Record<string, number>) {
+  const record = recordOf(planOf({}), { block: 1, label: "gateway", arm: "a" }, 1, 1);
+  const deployment = { ...record.deployment, legs: [bytesLeg] };
+  const named = Object.entries(counted).map(([name, value]) => [`${cluster}.${name}`, value]);
+  const text = stats(Object.fromEntries(named) as Record<string, number>);
+  return wireFactsOf(
+    { ...record, deployment },
+    new Map([["client", { before: text, after: text }]]),
+  );
+}
+
+test("a proxy that passes bytes on counts connections, and none in any version of HTTP", () => {
+  const facts = bytesFacts({ upstream_cx_total: 4, upstream_cx_http1_total: 0 });
+  assert.deepEqual(facts[0]?.observed, { carries: "bytes" });
+  assert.deepEqual(facts[0].expected, { carries: "bytes" });
+  assert.deepEqual(wireProblems(facts), []);
+});
+
+test("a proxy that reads HTTP where bytes were declared is a problem, and so is an idle one", () => {
+  const missing = "client-sidecar to server-sidecar: carries not seen instead of bytes";
+  assert.deepEqual(wireProblems(bytesFacts({ upstream_cx_total: 4, upstream_cx_http1_total: 4 })), [
+    missing,
+  ]);
+  assert.deepEqual(wireProblems(bytesFacts({ upstream_cx_total: 0 })), [missing]);
+});
