@@ -397,3 +397,32 @@ test("before a cold start only the path is probed, and counters are read before 
   const phases = events.flatMap((event) => (event.kind === "phase" ? [event.phase] : []));
   assert.ok(!phases.includes("warm-up") && phases.includes("load"));
 });
+
+test("measures a run that is judged invalid once more, at the end of its block, and keeps both", async () => {
+  const judged: string[] = [];
+  const watch = {
+    judge: (_directory: string, name: string) => {
+      judged.push(name);
+      return Promise.resolve(judged.length === 1 ? "lag: too late" : undefined);
+    },
+    enough: () => Promise.resolve(undefined),
+  };
+  const plan = examplePlan(["baseline"]);
+  const played = await play({ plan, given: { watch } });
+  assert.deepEqual("value" in played && played.value, { bundleDir, runs: 3, failed: 1 });
+  const found = await records();
+  assert.deepEqual(
+    found.map(({ run, arm, failure }) => [run, arm, failure]),
+    [
+      [1, found[0]?.arm, undefined],
+      [2, found[1]?.arm, undefined],
+      [3, found[0]?.arm, undefined],
+    ],
+  );
+  assert.equal(judged.length, 3);
+  const { manifest } = await openBundle(bundleDir);
+  assert.deepEqual(
+    manifest.readbacks?.map(({ block }) => block),
+    Array.from({ length: plan.blocks }, (_, index) => index + 1),
+  );
+});
