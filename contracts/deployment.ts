@@ -128,7 +128,7 @@ export type Pod = z.infer<typeof podSchema>;
 /** The cluster that a topology was deployed in; versions are what each part says of itself. */
 export const deployedClusterSchema = z.strictObject({
   kind: z.enum(["k3s", "kubernetes"]),
-  /** Directory on every host that leads to the cgroup hierarchies as the container runtime has them. */
+  /** Directory on every host that leads to the cgroup hierarchies of the container runtime. */
   cgroupRoot: z.string(),
   /** Images that the pods name, by what they hold. */
   images: z.strictObject({ service: z.string(), envoy: z.string(), pause: z.string() }),

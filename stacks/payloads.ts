@@ -51,7 +51,7 @@ export function takeLeases(
 export type PayloadOptions = {
   /** What all payloads come after. */
   readonly dependsOn: readonly pulumi.Resource[];
-  /** Values that come from elsewhere than another payload, by the id that they are received from. */
+  /** Values that come from elsewhere than another payload, by the id they are received from. */
   readonly given?: ReadonlyMap<string, pulumi.Input<string>>;
 };
 

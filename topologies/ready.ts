@@ -27,7 +27,8 @@ trap 'rm -f "$problem"' EXIT
 for index in "\${!requests[@]}"; do
   into=()
   [ -z "\${namespaces[index]}" ] || into=(nsenter "--net=\${namespaces[index]}")
-  if ! seen=$(printf %s "\${requests[index]}" | "\${into[@]}" "$programs/ztprobe" 2>"$problem"); then
+  request=\${requests[index]}
+  if ! seen=$("\${into[@]}" "$programs/ztprobe" <<<"$request" 2>"$problem"); then
     printf '%s: not ready after %s s, probes that do not hold, as last seen: [testbed]\\n' \\
       "$subject" ${readySeconds} >&2
     # Results are printed one to a block; without any, the prober itself has failed.

@@ -1,4 +1,4 @@
-/** What is read back of pods on their hosts once they are ready: the script, and its reader. Pure. */
+/** What is read back of pods on their hosts once they are ready, and its reader. Pure. */
 import { parseCpuList } from "../../contracts/cpu-list.ts";
 import { Failure } from "../../contracts/failure.ts";
 import { parseFacts } from "../../hosts/facts.ts";

@@ -1,4 +1,4 @@
-/** The certificates that probes of a mesh in a cluster try, made on the control plane's host. Pure. */
+/** Certificates that probes of a mesh in a cluster try, made on the control plane's host. Pure. */
 import { clusterDirectory, clusterFileDirectory } from "../../hosts/cluster/cluster.ts";
 import type { PayloadStep } from "../../hosts/payload.ts";
 import { rootNamespace } from "../istio.ts";
