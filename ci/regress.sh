@@ -109,7 +109,7 @@ step() { # name seconds command...
 }
 
 silent=(--non-interactive --color never)
-up() { step "up $1" 900 pulumi up -s "$1" --yes --skip-preview "${silent[@]}"; }
+up() { step "up $1" 900 pulumi up -s "$1" --yes --skip-preview --suppress-outputs "${silent[@]}"; }
 environment() {
   local exports
   exports=$(./ztbench env) && eval "$exports"

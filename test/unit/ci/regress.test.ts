@@ -123,7 +123,7 @@ test("a check raises, measures, judges and takes down, in this order", async (co
       "make tools",
       `ztbench campaign ${at("p")} --budget ${at("b")} --estimate`,
       "ztbench lab up --name lab --network 0",
-      "pulumi up -s hosts --yes --skip-preview --non-interactive --color never",
+      "pulumi up -s hosts --yes --skip-preview --suppress-outputs --non-interactive --color never",
       `ztbench campaign ${at("p")} --budget ${at("b")} --bundle ${at("o/bundle")}`,
       `ztbench verify ${at("o/bundle")}`,
       `ztbench budget ${at("o/bundle")} ${at("b")} --junit ${at("o/budget.xml")}`,
@@ -263,7 +263,7 @@ test("down waits for what a killed check started, then unlocks and destroys", as
 
 test("down where nothing is up succeeds, again and again", async (context) => {
   const tree = makeTree(context);
-  for (const _ of [1, 2]) {
+  for (let time = 0; time < 2; time += 1) {
     const ended = await run(tree, "down");
     assert.equal(ended.code, 0, ended.said);
     assertDown(tree, ended);
@@ -278,10 +278,14 @@ test("hosts of one's own are initialised and cleared, and no lab is touched", as
   assert.match(ended.said, /cleared: no stack of this testbed holds anything/);
   const calls = tree.calls();
   assert.ok(!calls.some((call) => call.includes(" lab ")), calls.join("\n"));
-  const of = (word: string) => calls.filter((call) => call.includes(word)).map((c) => c.slice(0, 40));
+  const of = (word: string) =>
+    calls.filter((call) => call.includes(word)).map((c) => c.slice(0, 40));
   assert.equal(of(`init ${tree.root}/rack.yaml`).length, 2);
   assert.match(of("pulumi up").join(), /-s hosts.*-s cluster/);
-  assert.match(calls.find((c) => c.includes("--estimate")) ?? "", /plans\/regress\.yaml --budget bud/);
+  assert.match(
+    calls.find((c) => c.includes("--estimate")) ?? "",
+    /plans\/regress\.yaml --budget bud/,
+  );
 });
 
 test("hosts that cannot be cleared fail a check that passed", async (context) => {
