@@ -141,7 +141,7 @@ function sampleOf(entry: Compared, { label }: Treatment, analysis: Analysis): Sa
     case "meanLatencyDifference":
       return layerSample(entry, label, loss.baseline, analysis.runs);
     case "throughputLoss":
-      return loss.throughput.reason;
+      return throughputSample(loss.throughput, entry.limitShare);
   }
 }
 

@@ -2,7 +2,14 @@
  * Puts the judged runs of a campaign together: what each treatment shows over its blocks, what it
  * costs against the baseline, and what noise alone does.
  */
-import { baselineOf, type Condition, isBaseline, loadOf, type Plan } from "../contracts/plan.ts";
+import {
+  baselineOf,
+  capacityLabelOf,
+  type Condition,
+  isBaseline,
+  loadOf,
+  type Plan,
+} from "../contracts/plan.ts";
 import {
   type BlockPoints,
   type Blocks,
@@ -14,6 +21,7 @@ import {
   pairsOf,
   pointsOf,
 } from "./blocks.ts";
+import type { Capacities } from "./capacity.ts";
 import { type Cell, none, notMeasured, numberOf, type ReasonCell, value } from "./cell.ts";
 import { type JudgedRun, type MetricId, metricIds, type Metrics, metricsOf } from "./judged-run.ts";
 import {
@@ -55,7 +63,8 @@ export type Loss = {
   /** In the unit of the metric: nanoseconds, or microseconds of CPU time. */
   readonly differences: Readonly<Record<LossMetricId, DifferenceEstimate>>;
   readonly coresDifference: DifferenceEstimate;
-  readonly throughput: ReasonCell;
+  /** Capacity over that of the baseline; the loss is 1 less this. */
+  readonly throughput: RatioEstimate;
   readonly points: BlockPoints;
   readonly blocks: Blocks;
 };
@@ -69,15 +78,23 @@ export type Comparison = {
   readonly furtherNoise?: Readonly<Record<string, Noise>>;
 };
 
-/** Compares all treatments of a plan; invalid runs take no part in any number. */
-export function compare(plan: Plan, runs: readonly JudgedRun[]): Comparison {
+/**
+ * Compares all treatments of a plan; invalid runs take no part in any number.
+ *
+ * @param capacities if the plan has searches
+ */
+export function compare(
+  plan: Plan,
+  runs: readonly JudgedRun[],
+  capacities?: Capacities,
+): Comparison {
   const compared = plan.treatments.filter(({ label }) => !isBaseline(plan, label));
   const further = plan.treatments
     .map(({ label }) => label)
     .filter((label) => isBaseline(plan, label) && label !== plan.baseline);
   return {
     treatments: plan.treatments.map((treatment) => summarise(plan, treatment, runs)),
-    losses: holdTogether(compared.map((treatment) => lossOf(plan, treatment, runs))),
+    losses: holdTogether(compared.map((treatment) => lossOf(plan, treatment, runs, capacities))),
     noise: noiseOf(plan, plan.baseline, runs),
     ...(further.length > 0 && {
       furtherNoise: Object.fromEntries(
@@ -169,6 +186,7 @@ function lossOf(
   plan: Plan,
   treatment: Plan["treatments"][number],
   runs: readonly JudgedRun[],
+  capacities: Capacities | undefined,
 ): Loss {
   const { label, condition } = treatment;
   const own = runs.filter((run) => run.label === label);
@@ -196,10 +214,22 @@ function lossOf(
     ratios: forEachMetric(ratio),
     differences: forEachMetric(difference),
     coresDifference: difference("cores"),
-    throughput: notMeasured,
+    throughput: throughputOf(plan, treatment, capacities),
     points: pointsOf(complete, ({ treatment: x, baseline: own }) => x / geometricMean(own)),
     blocks: { complete: complete.length, dropped },
   };
+}
+
+/** Treatments that differ in their rate only have one capacity. */
+function throughputOf(
+  plan: Plan,
+  treatment: Plan["treatments"][number],
+  capacities: Capacities | undefined,
+): RatioEstimate {
+  if (capacities === undefined) return notMeasured;
+  const searched = capacityLabelOf(plan, treatment);
+  const found = capacities.treatments.find(({ label }) => label === searched);
+  return found?.ratio ?? { kind: "none", reason: "no search of it" };
 }
 
 /** All treatments of one metric are a family: each was a chance to find something. */

@@ -39,7 +39,7 @@ export function renderCsv({ comparison, runs, stamp }: Analysis): string {
         differenceRow(loss.label, id, id === "cpuPerRequest" ? "us" : "ns", loss.differences[id]),
       ),
       differenceRow(loss.label, "cores", "cores", loss.coresDifference),
-      cellRow("loss", loss.label, "throughput", loss.throughput, 0),
+      ratioRow("loss", loss.label, "throughput", loss.throughput),
     ]),
     ...Object.entries({ [stamp.baseline]: noise, ...furtherNoise }).flatMap(([label, { ratios }]) =>
       lossMetricIds.map((id) => ratioRow("noise", label, id, ratios[id])),

@@ -5,11 +5,12 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Analysis } from "./analysis.ts";
+import { capacityTable, searchesTable } from "./capacity-table.ts";
 import { renderColdMarkdown, renderColdText } from "./cold-start-text.ts";
 import { renderCsv } from "./csv.ts";
 import { renderJson } from "./json.ts";
-import { renderMarkdown } from "./markdown.ts";
-import { renderText } from "./text.ts";
+import { renderMarkdown, renderTable } from "./markdown.ts";
+import { layOut, renderText, wrap } from "./text.ts";
 
 /** Takes one derived file; its path is relative to the bundle, with `/`. */
 export type TakeFile = (file: string, text: string) => Promise<void>;
@@ -23,13 +24,20 @@ export function writerInto(bundleDir: string): TakeFile {
   };
 }
 
-/** Gives loss.txt, loss.md, loss.csv, loss.json, and cold-start.* where there are any. */
+/** Gives loss.*, and capacity.* and cold-start.* where there are any. */
 export async function takeTables(analysis: Analysis, take: TakeFile): Promise<void> {
   await take("tables/loss.txt", renderText(analysis));
   await take("tables/loss.md", renderMarkdown(analysis));
   await take("tables/loss.csv", renderCsv(analysis));
   await take("tables/loss.json", renderJson(analysis));
-  const { coldStarts } = analysis;
+  const { capacities, coldStarts } = analysis;
+  if (capacities !== undefined) {
+    const tables = [capacityTable(capacities), searchesTable(capacities)];
+    const text = tables.map((table) => layOut(table).flatMap(wrap).join("\n")).join("\n\n");
+    await take("tables/capacity.txt", `${text}\n`);
+    await take("tables/capacity.md", tables.map(renderTable).join("\n"));
+    await take("tables/capacity.json", `${JSON.stringify(capacities, null, 2)}\n`);
+  }
   if (coldStarts === undefined) return;
   await take("tables/cold-start.txt", renderColdText(coldStarts));
   await take("tables/cold-start.md", renderColdMarkdown(coldStarts));

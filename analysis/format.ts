@@ -96,6 +96,15 @@ export function formatRatio(estimate: RatioEstimate, notes: Footnotes): string {
   }
 }
 
+/** What a ratio of capacities loses, 1 - ratio: 0.4 is `+60 % [+55, +65]`. */
+export function formatThroughputLoss(ratio: RatioEstimate, notes: Footnotes): string {
+  if (ratio.kind === "none") return notes.mark(ratio.reason);
+  const lost = (of: number): string => formatChange(2 - of);
+  return ratio.kind === "point"
+    ? `${lost(ratio.ratio)} %`
+    : `${lost(ratio.ratio)} % [${lost(ratio.high)}, ${lost(ratio.low)}]`;
+}
+
 /** Verdict, with its reason if it is not from an interval. */
 export function formatVerdict(estimate: RatioEstimate): string {
   if (estimate.kind === "none") return "-";

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Bundle, type BundleRun, cellKey, openBundle } from "./bundle.ts";
 import type { Analysis } from "./analysis.ts";
+import { summariseCapacities } from "./capacity.ts";
 import { summariseStarts } from "./cold-start.ts";
 import { compare } from "./comparison.ts";
 import { none } from "./cell.ts";
@@ -12,6 +13,7 @@ import { judgeCampaign } from "./gates/campaign-gates.ts";
 import type { JudgedRun } from "./judged-run.ts";
 import { RunJudge } from "./judging.ts";
 import { describeSoftirq } from "./resources.ts";
+import { judgeSearches } from "./searches.ts";
 import { stampOf } from "./stamp.ts";
 
 export type AnalyseOptions = {
@@ -41,7 +43,11 @@ export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Pr
     const last = manifest.stopped?.afterBlock ?? bundle.plan.blocks;
     const plan = { ...bundle.plan, blocks: last };
     const coldStarts = summariseStarts(plan, runs);
-    const comparison = compare(plan, runs);
+    const capacities =
+      plan.capacity === undefined
+        ? undefined
+        : summariseCapacities(plan, plan.capacity, await judgeSearches(bundle, plan.capacity));
+    const comparison = compare(plan, runs, capacities);
     const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
     return {
       schema: "ztbench/analysis/1",
@@ -59,8 +65,9 @@ export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Pr
         records: bundle.runs.map(({ record }) => record),
         runs,
         noise: comparison.noise,
-        ceilingQps: none("the driver's own ceiling was not searched"),
+        ceilingQps: capacities?.ceilingQps ?? none("the driver's own ceiling was not searched"),
       }),
+      ...(capacities !== undefined && { capacities }),
       ...(coldStarts !== undefined && { coldStarts }),
       curves: collector.curves(plan.treatments.map(({ label }) => label)),
     };

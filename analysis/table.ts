@@ -4,12 +4,14 @@ import { type Comparison, type Loss, type Treatment } from "./comparison.ts";
 import { type MetricId } from "./judged-run.ts";
 import { type Noise } from "./noise.ts";
 import { none } from "./cell.ts";
+import { capacityTable } from "./capacity-table.ts";
 import { stormTable } from "./cold-start-table.ts";
 import {
   Footnotes,
   formatCell,
   formatDifference,
   formatRatio,
+  formatThroughputLoss,
   formatVerdict,
   formatChange,
 } from "./format.ts";
@@ -27,7 +29,8 @@ export type Width = "narrow" | "wide";
 export function tablesOf(analysis: Analysis, width: Width): readonly Table[] {
   const { coldStarts } = analysis;
   const storms = coldStarts === undefined ? [] : [stormTable(coldStarts)];
-  return [...storms, ...comparisonTables(analysis, width)];
+  const capacities = analysis.capacities === undefined ? [] : [capacityTable(analysis.capacities)];
+  return [...storms, ...comparisonTables(analysis, width), ...capacities];
 }
 
 /** Loss, latency and load. */
@@ -99,7 +102,15 @@ function lossRows(loss: Loss, notes: Footnotes): string[][] {
   return [
     ...rows,
     ["", "cores", "", cores, "", "", ""],
-    ["", "throughput", notes.mark(loss.throughput.reason), "", "", "", ""],
+    [
+      "",
+      "throughput",
+      formatThroughputLoss(loss.throughput, notes),
+      "",
+      verdictOfCapacity(loss.throughput),
+      "",
+      "",
+    ],
   ];
 
   function metricRow(
@@ -118,6 +129,13 @@ function lossRows(loss: Loss, notes: Footnotes): string[][] {
       blocksOf(shown.blocks),
     ];
   }
+}
+
+/** Less capacity is a loss, as more latency is. */
+function verdictOfCapacity(ratio: RatioEstimate): string {
+  const verdict = formatVerdict(ratio);
+  if (verdict === "-") return "";
+  return verdict === "loss" ? "gain" : verdict === "gain" ? "loss" : verdict;
 }
 
 /** A mean over starts of which some storm is no cost that anybody pays each time. */

@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { hostname } from "node:os";
 import path from "node:path";
 import type { Analysis } from "../analysis/analysis.ts";
+import { measureProbe } from "../analysis/capacity-probe.ts";
 import { CampaignWatch } from "../analysis/live.ts";
 import { htmlFile } from "../analysis/report.ts";
 import { parseDocument } from "../contracts/document.ts";
@@ -125,6 +126,8 @@ async function measure(
     deployer: deployerFor(transport, workspace, testbed, token),
     hooks: hooksFor(transport, testbed, token),
     watch: new CampaignWatch(),
+    judgeProbe: (directory, probe, objective) =>
+      measureProbe(directory, probe.directory, probe, objective),
     programs: tools.programs.map(describeProgram),
     commit: await readCommit(),
     versionSet: tools.set,

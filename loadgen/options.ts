@@ -46,7 +46,7 @@ export type JudgeProbe = (
   directory: string,
   probe: MeasuredProbe,
   settings: CapacitySettings,
-) => Promise<Pick<CapacityProbe, "passed" | "reasons">>;
+) => Promise<{ readonly passed: boolean; readonly reasons: readonly string[] }>;
 
 /** Looks at runs while a campaign lasts: what it finds decides on repeats and on the end. */
 export type RunWatch = {
