@@ -33,7 +33,9 @@ test: node_modules/.installed ## run all tests
 	npm run --silent format:check
 	npm run --silent test
 
-test-full: test ## the same, and what only the longest builds need (nothing yet)
+test-full: test ## the same, and what only the longest builds need: the lab's Kubernetes
+	@node --import tsx tools/install.ts --with-tests --with-cluster
+	npm run --silent test:full
 
 bench: tools ## run the benchmarks
 	@npm run --silent bench
@@ -41,7 +43,11 @@ bench: tools ## run the benchmarks
 down: ## undo the hosts' preparation and take the lab down
 	@if [ -d .ztbench/current ]; then
 	  eval "$$(./ztbench env)"
-	  pulumi destroy -s hosts --yes --skip-preview --non-interactive
+	  for stack in cluster hosts; do
+	    if pulumi stack ls --json | grep -q "\"name\": \"$$stack\""; then
+	      pulumi destroy -s "$$stack" --yes --skip-preview --non-interactive
+	    fi
+	  done
 	fi
 	./ztbench lab down
 
