@@ -1,4 +1,4 @@
-/** What a campaign does about the judgement of its runs: repeats, and an end before the last block. */
+/** What a campaign does with the judgement of its runs: repeats, and an early end. */
 import type { Bundle } from "./bundle.ts";
 import { runDirectory } from "./bundle.ts";
 import type { Campaign } from "./options.ts";
