@@ -10,11 +10,16 @@ export type Publishable = {
 
 /** Never more than the plan declared before the first request. */
 export function publicationOf(
-  plan: Pick<Plan, "publishes">,
+  plan: Pick<Plan, "publishes" | "treatments">,
   { testbed, commit, dirty }: Pick<Manifest, "testbed" | "commit" | "dirty">,
 ): Publishable {
   const declared = plan.publishes ?? "nothing";
   if (testbed.class === "lab") {
+    // Nodes, control plane and pods share the CPUs of one machine: even ratios mean little.
+    if (plan.treatments.some(({ runtime }) => runtime === "k3s")) {
+      const banner = "lab cluster: function only; its numbers mean nothing, publish none of them";
+      return { level: "nothing", banner };
+    }
     const use = declared === "nothing" ? "publish nothing of it" : "for internal use";
     return {
       level: declared === "nothing" ? "nothing" : "internal",

@@ -45,6 +45,6 @@ export function clusterNetworks(
     podNetwork: `198.19.${16 * network}.0/22`,
     serviceNetwork: `198.19.${16 * network + 8}.0/24`,
     apiPort: 6443,
-    mesh: "none",
+    mesh: "istio",
   };
 }

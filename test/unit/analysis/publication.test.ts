@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { publicationOf } from "../../../analysis/publication.ts";
-import type { Publication } from "../../../contracts/plan.ts";
+import { type Plan, type Publication, treatmentSchema } from "../../../contracts/plan.ts";
 
 const bundle = (change: { class?: "lab" | "metal"; commit?: string; dirty?: boolean }) => ({
   testbed: { name: "t", class: change.class ?? ("metal" as const), scheduling: "other" as const },
@@ -24,11 +24,25 @@ const cases: [
   ["a plan that says nothing", undefined, {}, "nothing", /^publish nothing of it/],
   ["a lab's plan that says nothing", undefined, { class: "lab" }, "nothing", /publish nothing/],
 ];
+const treatments = (...runtimes: Plan["treatments"][number]["runtime"][]) =>
+  runtimes.map((runtime, i) =>
+    treatmentSchema.parse({ label: `t${i}`, topology: "baseline", runtime }),
+  );
+
 for (const [name, publishes, change, level, banner] of cases) {
   test(`${name}: at most ${level}`, () => {
-    const found = publicationOf(publishes === undefined ? {} : { publishes }, bundle(change));
+    const plan = { treatments: treatments("native"), ...(publishes && { publishes }) };
+    const found = publicationOf(plan, bundle(change));
     assert.equal(found.level, level);
     if (banner === undefined) assert.equal(found.banner, undefined);
     else assert.match(found.banner ?? "", banner);
   });
 }
+
+test("of pods on a lab's cluster nothing is published, whatever the plan says", () => {
+  const plan = { publishes: "results", treatments: treatments("native", "k3s") } as const;
+  const { level, banner } = publicationOf(plan, bundle({ class: "lab" }));
+  assert.equal(level, "nothing");
+  assert.match(banner ?? "", /^lab cluster: function only/);
+  assert.equal(publicationOf(plan, bundle({ class: "metal" })).banner, undefined);
+});
