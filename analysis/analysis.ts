@@ -1,4 +1,5 @@
 /** All that is computed from a bundle; the renderers show it, nothing else may. */
+import type { Attribution } from "./attribution.ts";
 import type { Capacities } from "./capacity.ts";
 import type { ColdStarts } from "./cold-start.ts";
 import type { Comparison } from "./comparison.ts";
@@ -20,6 +21,8 @@ export type Analysis = {
   readonly campaignGates: readonly CampaignGateResult[];
   /** Highest rates under the plan's objective, where the plan searches them. */
   readonly capacities?: Capacities;
+  /** What each layer costs, where the plan has a ladder. */
+  readonly attribution?: Attribution;
   /** Cold starts by treatment, where the plan has any. */
   readonly coldStarts?: ColdStarts;
   /** Distribution of each treatment over its valid runs, in the order of the plan. */

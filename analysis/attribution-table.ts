@@ -1,7 +1,20 @@
 /** Layers of cost as tables for people; quantiles stand apart from what adds up. */
-import { type Attribution, type Costs, type Step } from "./attribution.ts";
+import type { Attribution, Step } from "./attribution.ts";
+import type { Costs } from "./block-costs.ts";
+import { none, value } from "./cell.ts";
 import { Footnotes, formatCell, formatDifference } from "./format.ts";
+import { handshakeTable } from "./handshake-table.ts";
 import { left, right, type Table } from "./tabular.ts";
+
+/** All that is told of a ladder. */
+export function layerTables(attribution: Attribution): readonly Table[] {
+  const { handshake } = attribution;
+  return [
+    layerTable(attribution),
+    incrementTable(attribution),
+    ...(handshake === undefined ? [] : [handshakeTable(handshake)]),
+  ];
+}
 
 /** What each layer adds to means, CPU and cores. */
 export function layerTable(attribution: Attribution): Table {
@@ -13,10 +26,12 @@ export function layerTable(attribution: Attribution): Table {
     microseconds(costs.meanNs, notes),
     formatDifference(costs.cpuUs, 1, 0, notes),
     formatDifference(costs.cores, 1, 3, notes),
-    formatDifference(costs.controlCores, 1, 3, notes),
   ];
-  const cell = (id: string) =>
-    formatCell(residual[id] ?? { kind: "none", reason: "" }, notes, false);
+  const cell = (id: string) => {
+    const rest = residual[id] ?? none("not computed");
+    const isLatency = rest.kind === "value" && rest.unit === "ns";
+    return formatCell(isLatency ? value(rest.value / 1000, "us") : rest, notes, false);
+  };
   const together = interaction === undefined ? [] : [interactionNote(interaction, notes)];
   return {
     title: `Layers of cost (95 % interval over ${blocks.length} blocks in which every rung is valid)`,
@@ -26,16 +41,22 @@ export function layerTable(attribution: Attribution): Table {
       right("mean µs"),
       right("CPU µs/request"),
       right("cores"),
-      right("control cores"),
     ],
     rows: [
       ...layers.map((layer) => row(layer.layer, layer)),
       row("total", total),
-      ["residual", "", ...["meanNs", "cpuUs", "cores", "controlCores"].map(cell)],
+      ["residual", "", ...["meanNs", "cpuUs", "cores"].map(cell)],
+      [
+        "control plane",
+        `${total.from} → ${total.to}`,
+        "",
+        "",
+        formatDifference(total.costs.controlCores, 1, 3, notes),
+      ],
     ],
     notes: [
       ...notes.lines(),
-      "cores: data plane at the rate of the plan; control cores: issuing and pushing, apart",
+      "cores: data plane at the rate of the plan; control plane: issuing and pushing, apart",
       "residual: total less the sum of all steps; it is 0 when blocks are paired rightly",
       ...attribution.rungs.map(({ rung, label, what }) => `${rung}: ${label}, ${what}`),
       ...layers.flatMap(({ layer, note }) => (note === undefined ? [] : [`${layer}: ${note}`])),

@@ -11,19 +11,20 @@ import {
   rungIds,
   rungs,
 } from "../contracts/ladder.ts";
-import { isMeasured, type MeasuredRun } from "./blocks.ts";
+import {
+  additive,
+  type BlockCosts,
+  completeBlocks,
+  type Costs,
+  estimate,
+  forEach,
+  type Quantity,
+} from "./block-costs.ts";
 import { type Cell, none, numberOf, value } from "./cell.ts";
+import { type HandshakeCosts, handshakeCostsOf } from "./handshake-cost.ts";
 import type { JudgedRun } from "./judged-run.ts";
 import type { DifferenceEstimate } from "./loss.ts";
-import { mean, meanInterval } from "./statistics.ts";
-
-/** What is attributed; the first three add up over rungs. */
-export const quantities = ["meanNs", "cpuUs", "cores", "controlCores", "p50Ns", "p99Ns"] as const;
-export type Quantity = (typeof quantities)[number];
-export const additive: readonly Quantity[] = ["meanNs", "cpuUs", "cores", "controlCores"];
-
-/** One number for each quantity, or why there is none. */
-export type Costs = Readonly<Record<Quantity, DifferenceEstimate>>;
+import { mean } from "./statistics.ts";
 
 export type Step = {
   readonly from: RungId;
@@ -51,11 +52,13 @@ export type Attribution = {
   readonly layers: readonly LayerCost[];
   /** From the first rung to the last. */
   readonly total: Step;
-  /** Total less the sum of the steps' means, by additive quantity: 0 but for rounding. */
+  /** Total less the sum of the steps' means, by additive quantity; what rounding leaves is 0. */
   readonly residual: Readonly<Record<string, Cell>>;
   /** Layers that are not there, and why. */
   readonly missing: readonly string[];
   readonly interaction?: Interaction;
+  /** What opening a connection costs, where the plan has arms that open more or fewer. */
+  readonly handshake?: HandshakeCosts;
 };
 
 export type Interaction = {
@@ -69,9 +72,6 @@ export type Interaction = {
 
 /** An interaction below this share of the total is not worth telling. */
 const interactionShare = 0.2;
-
-/** The rungs of one block: each quantity, or why it is not there. */
-type BlockCosts = ReadonlyMap<string, Readonly<Record<Quantity, Cell>>>;
 
 /** Attributes the cost of a ladder; undefined if the plan has none. */
 export function attribute(plan: Plan, runs: readonly JudgedRun[]): Attribution | undefined {
@@ -94,6 +94,7 @@ export function attribute(plan: Plan, runs: readonly JudgedRun[]): Attribution |
   const steps = ids.slice(1).map((to, index) => between(ids[index] ?? first, to));
   const total = between(first, last);
   const interaction = interactionOf(ladder, plan.blocks, runs);
+  const handshake = handshakeCostsOf(ladder, plan.blocks, runs);
   return {
     rungs: there,
     blocks: [...blocks.keys()],
@@ -102,6 +103,7 @@ export function attribute(plan: Plan, runs: readonly JudgedRun[]): Attribution |
     total,
     residual: residualOf(steps, total),
     ...(interaction !== undefined && { interaction }),
+    ...(handshake !== undefined && { handshake }),
   };
 }
 
@@ -129,56 +131,6 @@ function layersOf(
   return { layers: found, missing };
 }
 
-function completeBlocks(
-  planned: number,
-  labels: readonly string[],
-  runs: readonly JudgedRun[],
-): ReadonlyMap<number, BlockCosts> {
-  const valid = runs.filter(isMeasured);
-  const blocks = new Map<number, BlockCosts>();
-  for (let block = 1; block <= planned; block += 1) {
-    const here = valid.filter((run) => run.block === block);
-    const own = labels.map((label) => [label, here.filter((run) => run.label === label)] as const);
-    if (own.some(([, found]) => found.length === 0)) continue;
-    blocks.set(block, new Map(own.map(([label, found]) => [label, meanOf(found)])));
-  }
-  return blocks;
-}
-
-/** A baseline runs twice in a block: the mean of both. */
-function meanOf(runs: readonly MeasuredRun[]): Readonly<Record<Quantity, Cell>> {
-  const cells = runs.map(quantitiesOf);
-  const one = (id: Quantity): Cell => {
-    const found = cells.map((cell) => cell[id]);
-    const absent = found.find((cell) => cell.kind === "none");
-    const [first] = found;
-    if (absent !== undefined || first?.kind !== "value") return absent ?? none("not measured");
-    return value(mean(found.map((cell) => numberOf(cell) ?? Number.NaN)), first.unit);
-  };
-  return forEach(one);
-}
-
-function quantitiesOf({ latency, resources }: MeasuredRun): Readonly<Record<Quantity, Cell>> {
-  const { response, failed } = latency;
-  const control = resources.units.filter(({ kind }) => kind === "control" || kind === "issuer");
-  const controlCores = control.map(({ cores }) => cores);
-  const absent = controlCores.find((cell) => cell.kind === "none");
-  return {
-    // A failed request has no time: a mean of the others would be too good.
-    meanNs: failed > 0 ? none(`${failed} requests failed`) : response.meanNs,
-    cpuUs: resources.cpuPerRequest,
-    cores: resources.cores,
-    controlCores:
-      absent ??
-      value(
-        controlCores.reduce((sum, cell) => sum + (numberOf(cell) ?? 0), 0),
-        "cores",
-      ),
-    p50Ns: response.quantiles.p50,
-    p99Ns: response.quantiles.p99,
-  };
-}
-
 function costsBetween(blocks: ReadonlyMap<number, BlockCosts>, from: string, to: string): Costs {
   return forEach((id) => {
     const differences: number[] = [];
@@ -194,20 +146,14 @@ function costsBetween(blocks: ReadonlyMap<number, BlockCosts>, from: string, to:
   });
 }
 
-function estimate(differences: readonly number[]): DifferenceEstimate {
-  const [first] = differences;
-  if (first === undefined) return none("no block in which every rung is valid");
-  if (differences.length === 1) return { kind: "point", mean: first, pairs: 1 };
-  const { n, ...interval } = meanInterval(differences);
-  return { kind: "estimate", ...interval, pairs: n };
-}
-
 function residualOf(steps: readonly Step[], total: Step): Readonly<Record<string, Cell>> {
   const residual = (id: Quantity): Cell => {
     const [whole, parts] = [total.costs[id], steps.map(({ costs }) => costs[id])];
     if (whole.kind === "none") return whole;
     const sum = parts.reduce((so, part) => so + (part.kind === "none" ? 0 : part.mean), 0);
-    return value(whole.mean - sum, id === "meanNs" ? "ns" : id === "cpuUs" ? "us" : "cores");
+    const rest = whole.mean - sum;
+    const isRounding = Math.abs(rest) <= 1e-9 * Math.max(1, Math.abs(whole.mean));
+    return value(isRounding ? 0 : rest, id === "meanNs" ? "ns" : id === "cpuUs" ? "us" : "cores");
   };
   return Object.fromEntries(additive.map((id) => [id, residual(id)]));
 }
@@ -241,8 +187,4 @@ function interactionOf(
   const cryptoNs = mean(alone.map((block) => block.crypto)) + half;
   const policyNs = mean(alone.map((block) => block.policy)) + half;
   return { meanNs, matters, shared: { cryptoNs, policyNs } };
-}
-
-function forEach<T>(compute: (id: Quantity) => T): Record<Quantity, T> {
-  return Object.fromEntries(quantities.map((id) => [id, compute(id)])) as Record<Quantity, T>;
 }

@@ -5,11 +5,13 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Analysis } from "./analysis.ts";
+import { layerTables } from "./attribution-table.ts";
 import { capacityTable, searchesTable } from "./capacity-table.ts";
 import { renderColdMarkdown, renderColdText } from "./cold-start-text.ts";
 import { renderCsv } from "./csv.ts";
 import { renderJson } from "./json.ts";
 import { renderMarkdown, renderTable } from "./markdown.ts";
+import type { Table } from "./tabular.ts";
 import { layOut, renderText, wrap } from "./text.ts";
 
 /** Takes one derived file; its path is relative to the bundle, with `/`. */
@@ -24,22 +26,35 @@ export function writerInto(bundleDir: string): TakeFile {
   };
 }
 
-/** Gives loss.*, and capacity.* and cold-start.* where there are any. */
+/** Gives loss.*, and capacity.*, layers.* and cold-start.* where there are any. */
 export async function takeTables(analysis: Analysis, take: TakeFile): Promise<void> {
   await take("tables/loss.txt", renderText(analysis));
   await take("tables/loss.md", renderMarkdown(analysis));
   await take("tables/loss.csv", renderCsv(analysis));
   await take("tables/loss.json", renderJson(analysis));
-  const { capacities, coldStarts } = analysis;
+  const { attribution, capacities, coldStarts } = analysis;
   if (capacities !== undefined) {
     const tables = [capacityTable(capacities), searchesTable(capacities)];
-    const text = tables.map((table) => layOut(table).flatMap(wrap).join("\n")).join("\n\n");
-    await take("tables/capacity.txt", `${text}\n`);
-    await take("tables/capacity.md", tables.map(renderTable).join("\n"));
-    await take("tables/capacity.json", `${JSON.stringify(capacities, null, 2)}\n`);
+    await takeAs("capacity", tables, capacities, take);
+  }
+  if (attribution !== undefined) {
+    await takeAs("layers", layerTables(attribution), attribution, take);
   }
   if (coldStarts === undefined) return;
   await take("tables/cold-start.txt", renderColdText(coldStarts));
   await take("tables/cold-start.md", renderColdMarkdown(coldStarts));
   await take("tables/cold-start.json", `${JSON.stringify(coldStarts, null, 2)}\n`);
+}
+
+/** Tables of one subject for terminals and for Markdown, and what they are made of. */
+async function takeAs(
+  name: string,
+  tables: readonly Table[],
+  data: object,
+  take: TakeFile,
+): Promise<void> {
+  const text = tables.map((table) => layOut(table).flatMap(wrap).join("\n")).join("\n\n");
+  await take(`tables/${name}.txt`, `${text}\n`);
+  await take(`tables/${name}.md`, tables.map(renderTable).join("\n"));
+  await take(`tables/${name}.json`, `${JSON.stringify(data, null, 2)}\n`);
 }

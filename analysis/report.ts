@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Bundle, type BundleRun, cellKey, openBundle } from "./bundle.ts";
 import type { Analysis } from "./analysis.ts";
+import { attribute } from "./attribution.ts";
 import { summariseCapacities } from "./capacity.ts";
 import { summariseStarts } from "./cold-start.ts";
 import { compare } from "./comparison.ts";
@@ -48,6 +49,7 @@ export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Pr
         ? undefined
         : summariseCapacities(plan, plan.capacity, await judgeSearches(bundle, plan.capacity));
     const comparison = compare(plan, runs, capacities);
+    const attribution = attribute(plan, runs);
     const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
     return {
       schema: "ztbench/analysis/1",
@@ -68,6 +70,7 @@ export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Pr
         ceilingQps: capacities?.ceilingQps ?? none("the driver's own ceiling was not searched"),
       }),
       ...(capacities !== undefined && { capacities }),
+      ...(attribution !== undefined && { attribution }),
       ...(coldStarts !== undefined && { coldStarts }),
       curves: collector.curves(plan.treatments.map(({ label }) => label)),
     };

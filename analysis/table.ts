@@ -4,6 +4,7 @@ import { type Comparison, type Loss, type Treatment } from "./comparison.ts";
 import { type MetricId } from "./judged-run.ts";
 import { type Noise } from "./noise.ts";
 import { none } from "./cell.ts";
+import { layerTable } from "./attribution-table.ts";
 import { capacityTable } from "./capacity-table.ts";
 import { stormTable } from "./cold-start-table.ts";
 import {
@@ -30,7 +31,8 @@ export function tablesOf(analysis: Analysis, width: Width): readonly Table[] {
   const { coldStarts } = analysis;
   const storms = coldStarts === undefined ? [] : [stormTable(coldStarts)];
   const capacities = analysis.capacities === undefined ? [] : [capacityTable(analysis.capacities)];
-  return [...storms, ...comparisonTables(analysis, width), ...capacities];
+  const layers = analysis.attribution === undefined ? [] : [layerTable(analysis.attribution)];
+  return [...storms, ...comparisonTables(analysis, width), ...layers, ...capacities];
 }
 
 /** Loss, latency and load. */

@@ -296,6 +296,15 @@ function checkLadder(
     }
     rates.add(loadOf(plan, treatment).rateQps);
   }
+  for (const { requestsPerConnection: wanted, tls, plain } of ladder.handshake ?? []) {
+    for (const label of [tls, plain]) {
+      const treatment = plan.treatments.find((other) => other.label === label);
+      const found = treatment?.parameters["requestsPerConnection"] ?? 0;
+      if (treatment === undefined || found === wanted) continue;
+      const message = `must have requestsPerConnection ${wanted} in ${label}, found ${found}`;
+      complain(["ladder", "handshake"], message);
+    }
+  }
   if (rates.size > 1) {
     complain(["ladder"], `must have one rate on all rungs, found ${[...rates].join(", ")}/s`);
   }

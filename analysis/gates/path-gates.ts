@@ -71,6 +71,9 @@ const handshakes: Gate = {
   compare: "less than",
   judge: ({ record, wire: legs }) => {
     if (isCold(record)) return missing("a cold start shakes the hands it needs");
+    if (Number(record.deployment.parameters["requestsPerConnection"] ?? 0) > 0) {
+      return missing("the treatment closes connections after so many requests, on purpose");
+    }
     const counts = legs.flatMap(({ counts: { fullHandshakes, resumedHandshakes = 0 } }) =>
       fullHandshakes === undefined ? [] : [fullHandshakes + resumedHandshakes],
     );

@@ -3,6 +3,7 @@
  * runs no script, so that it can be mailed, archived and printed.
  */
 import type { Analysis } from "../analysis.ts";
+import { layerTables } from "../attribution-table.ts";
 import { startsTable, stormTable } from "../cold-start-table.ts";
 import { comparisonTables } from "../table.ts";
 import type { Table } from "../tabular.ts";
@@ -51,6 +52,7 @@ export function renderHtml(analysis: Analysis, evidence: Evidence): string {
 ${summary(analysis, evidence)}
 ${coldStartSection(analysis, styles)}
 ${plots(analysis, styles)}
+${layersSection(analysis)}
 ${furtherSection(evidence)}
 ${topologiesSection(analysis, evidence)}
 ${runsSection(analysis, evidence)}
@@ -68,6 +70,13 @@ function coldStartSection({ coldStarts }: Analysis, styles: readonly SeriesStyle
 ${plainTable(stormTable(coldStarts))}
 ${coldStartPlot(coldStarts, styles)}
 <details><summary>Every start</summary>${plainTable(startsTable(coldStarts))}</details></section>
+`;
+}
+
+function layersSection({ attribution }: Analysis): Content {
+  if (attribution === undefined) return undefined;
+  return markup`<section aria-labelledby="layers"><h2 id="layers">Layers of cost</h2>
+${layerTables(attribution).map(plainTable)}</section>
 `;
 }
 

@@ -1,0 +1,185 @@
+/**
+ * What opening a connection costs beside a request, with TLS and without it, from arms that differ
+ * in how many requests a connection carries. Fitted in every block with the same weights, so that
+ * intervals are those over blocks, as everywhere. Pure.
+ */
+import type { Ladder } from "../contracts/ladder.ts";
+import { type BlockCosts, completeBlocks, estimate } from "./block-costs.ts";
+import { isMeasured } from "./blocks.ts";
+import { type Cell, none, numberOf, value } from "./cell.ts";
+import { type ChurnFit, type ChurnPoint, crossover, fitChurn, handshakeOf } from "./handshake.ts";
+import type { JudgedRun } from "./judged-run.ts";
+import type { DifferenceEstimate } from "./loss.ts";
+import { mean, meanInterval } from "./statistics.ts";
+
+/** Costs that a fit is made of: both are means, which a sum over requests divides into. */
+export const churnQuantities = ["meanNs", "cpuUs"] as const;
+export type ChurnQuantity = (typeof churnQuantities)[number];
+
+/** c_s and c_h of one kind of connection. */
+export type ChurnCost = {
+  /** A request on a connection that is there. */
+  readonly steady: DifferenceEstimate;
+  /** Opening a connection. */
+  readonly opening: DifferenceEstimate;
+  /** How far the arms lie from the line, see `ChurnFit`; far above 1: it is no line. */
+  readonly misfit: number;
+};
+
+export type HandshakeCost =
+  | {
+      readonly kind: "fit";
+      readonly tls: ChurnCost;
+      readonly plain: ChurnCost;
+      /** c_h with TLS less that without it. */
+      readonly handshake: DifferenceEstimate;
+      /** Requests a connection from which on opening it is below 5 % of a request's cost. */
+      readonly crossover: Cell;
+    }
+  | { readonly kind: "none"; readonly reason: string };
+
+export type ChurnArm = {
+  /** As the plan says; 0: never closed. */
+  readonly requestsPerConnection: number;
+  readonly tls: string;
+  readonly plain: string;
+  /** Requests that a connection between the proxies really carried, over all valid runs. */
+  readonly carried: { readonly tls: Cell; readonly plain: Cell };
+};
+
+export type HandshakeCosts = {
+  readonly arms: readonly ChurnArm[];
+  /** Blocks in which every arm is valid. */
+  readonly blocks: readonly number[];
+  readonly costs: Readonly<Record<ChurnQuantity, HandshakeCost>>;
+};
+
+/** Undefined if the ladder has no such arms. */
+export function handshakeCostsOf(
+  { handshake: arms }: Ladder,
+  planned: number,
+  runs: readonly JudgedRun[],
+): HandshakeCosts | undefined {
+  if (arms === undefined) return undefined;
+  const labels = arms.flatMap(({ tls, plain }) => [tls, plain]);
+  const blocks = completeBlocks(planned, [...new Set(labels)], runs);
+  const cost = (id: ChurnQuantity) => costOf(id, arms, [...blocks.values()]);
+  return {
+    arms: arms.map(({ requestsPerConnection, tls, plain }) => ({
+      requestsPerConnection,
+      tls,
+      plain,
+      carried: { tls: carriedBy(tls, runs), plain: carriedBy(plain, runs) },
+    })),
+    blocks: [...blocks.keys()],
+    costs: { meanNs: cost("meanNs"), cpuUs: cost("cpuUs") },
+  };
+}
+
+type Arms = NonNullable<Ladder["handshake"]>;
+type Kind = "tls" | "plain";
+
+/** Costs of each arm in each block, in the order of the arms. */
+type Series = Readonly<Record<Kind, readonly (readonly number[])[]>>;
+
+function costOf(id: ChurnQuantity, arms: Arms, blocks: readonly BlockCosts[]): HandshakeCost {
+  if (blocks.length < 2) {
+    const found = blocks.length === 0 ? "none" : "one";
+    return none(`two blocks in which every arm is valid are needed, there is ${found}`);
+  }
+  const absent: string[] = [];
+  const series = (kind: Kind) =>
+    arms.map((arm) =>
+      blocks.map((costs) => {
+        const cell = costs.get(arm[kind])?.[id] ?? none("not measured");
+        if (cell.kind === "none") absent.push(`${arm[kind]}: ${cell.reason}`);
+        return numberOf(cell) ?? Number.NaN;
+      }),
+    );
+  const costs: Series = { tls: series("tls"), plain: series("plain") };
+  const [reason] = absent;
+  if (reason !== undefined) return none(reason);
+  const errors = errorsOf(costs);
+  if (![...errors.tls, ...errors.plain].every((error) => error > 0)) {
+    return none("an arm does not vary over the blocks, so that it has no weight");
+  }
+  const fits = (kind: Kind) =>
+    blocks.map((_, block) => fitChurn(pointsOf(arms, costs[kind], errors[kind], block)));
+  const [tls, plain] = [fits("tls"), fits("plain")];
+  const whole = (kind: Kind) => fitChurn(pointsOf(arms, costs[kind], errors[kind]));
+  const [tlsWhole, plainWhole] = [whole("tls"), whole("plain")];
+  const differences = tls.flatMap((fit, block) => {
+    const other = plain[block];
+    return other === undefined ? [] : [handshakeOf(fit, other).cost];
+  });
+  const own = churnOf(tls, tlsWhole);
+  return {
+    kind: "fit",
+    tls: own,
+    plain: churnOf(plain, plainWhole),
+    handshake: estimate(differences),
+    crossover: crossoverOf(own, tlsWhole),
+  };
+}
+
+/** Of one block, or of the means of all. */
+function pointsOf(
+  arms: Arms,
+  costs: readonly (readonly number[])[],
+  errors: readonly number[],
+  block?: number,
+): ChurnPoint[] {
+  return arms.map(({ requestsPerConnection: n }, index) => {
+    const own = costs[index] ?? [];
+    return {
+      requestsPerConnection: n === 0 ? Number.POSITIVE_INFINITY : n,
+      cost: block === undefined ? mean(own) : (own[block] ?? Number.NaN),
+      error: errors[index] ?? 0,
+    };
+  });
+}
+
+/**
+ * Standard error of each arm's mean, from its spread over the blocks once what a block does to all
+ * arms alike is taken off.
+ */
+function errorsOf({ tls, plain }: Series): Readonly<Record<Kind, readonly number[]>> {
+  const all = [...tls, ...plain];
+  const levels = (tls[0] ?? []).map((_, block) => mean(all.map((arm) => arm[block] ?? Number.NaN)));
+  const errorOf = (arm: readonly number[]) => {
+    const { sd, n } = meanInterval(arm.map((cost, block) => cost - (levels[block] ?? Number.NaN)));
+    return sd / Math.sqrt(n);
+  };
+  return { tls: tls.map(errorOf), plain: plain.map(errorOf) };
+}
+
+function churnOf(fits: readonly ChurnFit[], whole: ChurnFit): ChurnCost {
+  return {
+    steady: estimate(fits.map(({ steady }) => steady)),
+    opening: estimate(fits.map(({ opening }) => opening)),
+    misfit: whole.misfit,
+  };
+}
+
+/** An opening that may cost nothing has no such count. */
+function crossoverOf({ opening, steady }: ChurnCost, whole: ChurnFit): Cell {
+  if (opening.kind !== "estimate" || opening.low <= 0) {
+    return none("the interval of what opening costs holds 0");
+  }
+  if (steady.kind !== "estimate" || steady.low <= 0) {
+    return none("the interval of what a request costs holds 0");
+  }
+  return value(Math.ceil(crossover(whole)), "count");
+}
+
+/** By the connecting proxy's own count of what it opened while load was measured. */
+function carriedBy(label: string, runs: readonly JudgedRun[]): Cell {
+  let [sent, opened] = [0, 0];
+  for (const run of runs.filter((one) => one.label === label && isMeasured(one))) {
+    const counts = run.wire?.map((leg) => leg.counts.opened).find((count) => count !== undefined);
+    if (counts === undefined) return none("no proxy has counted the connections that it opened");
+    opened += counts;
+    sent += run.latency?.sent ?? 0;
+  }
+  return opened === 0 ? none("none was opened") : value(sent / opened, "ratio");
+}
