@@ -13,7 +13,8 @@ usage='usage: ci/regress.sh measure [OPTION]...   all of it; exit code of the fi
   --cluster        with a cluster on the hosts, for plans of runtime k3s
   --plan FILE      plans/regress-lab.yaml, or plans/regress.yaml with --testbed
   --budget FILE    budgets/regress-lab.yaml, or budgets/regress.yaml with --testbed
-  --out DIRECTORY  gets bundle/ and budget.xml; results/regress-TIME if not given
+  --out DIRECTORY  gets the bundle, and DIRECTORY.xml the verdict; results/regress-TIME if not
+                   given. down gives back the hosts that the campaign of this bundle held
   --resume         go on with the bundle in DIRECTORY
   --minutes N      bound on measuring; 60, or 240 with --testbed
 
@@ -58,8 +59,7 @@ done
 cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." || exit 4
 flavour=$([ -n "$testbed" ] && echo regress || echo regress-lab)
 : "${plan:=plans/$flavour.yaml}" "${budget:=budgets/$flavour.yaml}"
-: "${out:=results/regress-$(date -u +%Y%m%dT%H%M%SZ)}"
-bundle=$out/bundle
+[ "$action" = down ] || : "${out:=$PWD/results/regress-$(date -u +%Y%m%dT%H%M%SZ)}"
 lab=(--name "$name" --network "$network" ${cluster:+--kubernetes})
 document=${testbed:-.ztbench/testbeds/$name/testbed.yaml}
 
@@ -131,13 +131,12 @@ measure() {
   # Bad documents are told before anything is raised.
   step check 120 ./ztbench campaign "$plan" --budget "$budget" --estimate || return
   raise || return
-  mkdir -p -- "$out" || { fail 4 "$out: cannot be made" && return; }
-  local arguments=("$plan" --budget "$budget" --bundle "$bundle")
+  local arguments=("$plan" --budget "$budget" --bundle "$out")
   step campaign $((minutes * 60)) ./ztbench campaign "${arguments[@]}" ${resume:+--resume}
   # Invalid runs and broken budgets are results, too; without tables there is nothing to judge.
-  [ -z "$stopped" ] && [ -d "$bundle/tables" ] || return
-  step verify 900 ./ztbench verify "$bundle"
-  step budget 900 ./ztbench budget "$bundle" "$budget" --junit "$out/budget.xml"
+  [ -z "$stopped" ] && [ -d "$out/tables" ] || return
+  step verify 900 ./ztbench verify "$out"
+  step budget 900 ./ztbench budget "$out" "$budget" --junit "$out.xml"
 }
 
 # Names of stacks that hold something, what stands on another first.
@@ -154,6 +153,8 @@ clear_stacks() {
   run 300 ./ztbench init "$document" >/dev/null && environment && stacks=$(held) || return
   # Nobody else works in this checkout, see the lock: what is locked was left by a killed engine.
   backend=.ztbench/current/backend/.pulumi/locks
+  # The hosts are held until a campaign ends; one that was killed never says that it has.
+  [ -z "$out" ] || [ -z "$stacks" ] || run 120 ./ztbench release "$out"
   for stack in $stacks; do
     if [ -n "$(find "$backend" -path "*/$stack/*" -type f 2>/dev/null)" ]; then
       run 60 pulumi cancel -s "$stack" --yes "${silent[@]}"

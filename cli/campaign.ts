@@ -1,6 +1,5 @@
 /** The verb `campaign`: deploys, measures and destroys what a plan says, and prints the table. */
 import { readdirSync } from "node:fs";
-import { hostname } from "node:os";
 import path from "node:path";
 import type { Analysis } from "../analysis/analysis.ts";
 import { measureProbe } from "../analysis/capacity-probe.ts";
@@ -22,6 +21,7 @@ import { deployerFor, hooksFor } from "./campaign-hosts.ts";
 import { knownPlanSchema } from "./known-plan.ts";
 import { describePlan } from "./plan-summary.ts";
 import { progressTo } from "./progress.ts";
+import { campaignToken } from "./release.ts";
 import { deriveResults } from "./results.ts";
 import { listStacks } from "./pulumi.ts";
 import { type Io, readArguments, type Verb } from "./verb.ts";
@@ -114,8 +114,7 @@ async function measure(
     });
   }
   const tools = await readToolsManifest(root);
-  // The same over a resumption, so that it takes back the hosts it left.
-  const token = `${hostname()}:${path.basename(bundleDir)}`;
+  const token = campaignToken(bundleDir);
   const transport = await openTransport(testbed);
   const options: CampaignOptions = {
     plan,

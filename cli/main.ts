@@ -11,6 +11,7 @@ const verbs: Record<string, () => Promise<Verb>> = {
   cpus: async () => (await import("./cpus.ts")).cpus,
   lab: async () => (await import("./lab.ts")).lab,
   campaign: async () => (await import("./campaign.ts")).campaign,
+  release: async () => (await import("./release.ts")).release,
   report: async () => (await import("./report.ts")).report,
   read: async () => (await import("./read.ts")).read,
   verify: async () => (await import("./verify.ts")).verify,

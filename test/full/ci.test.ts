@@ -170,13 +170,13 @@ test(
     assert.equal(ended.code, 0, ended.said);
     await assertNothingLeft(ended, context);
     assert.match(ended.said, /absent: nothing of lab labi is on this machine/);
-    const junit = parseXml(readFileSync(inCheckout("kept", "budget.xml"), "utf8"));
+    const junit = parseXml(readFileSync(inCheckout("kept.xml"), "utf8"));
     assert.equal(junit.name, "testsuites");
     assert.deepEqual(
       [junit.attributes["tests"], junit.attributes["failures"], junit.attributes["errors"]],
       ["1", "0", "0"],
     );
-    assert.ok(existsSync(inCheckout("kept", "bundle", "SHA256SUMS")));
+    assert.ok(existsSync(inCheckout("kept", "SHA256SUMS")));
   },
 );
 
@@ -189,19 +189,19 @@ test(
     const ended = await measure("broken.yaml", "--out", "kept", "--resume").ended;
     assert.equal(ended.code, 6, ended.said);
     await assertNothingLeft(ended, context);
-    const junit = parseXml(readFileSync(inCheckout("kept", "budget.xml"), "utf8"));
+    const junit = parseXml(readFileSync(inCheckout("kept.xml"), "utf8"));
     assert.equal(junit.attributes["failures"], "1");
   },
 );
 
 test("a check that CI cancels ends with 130 and leaves nothing", { skip }, async (context) => {
   const check = measure("wide.yaml", "--out", "cancelled");
-  await appears(inCheckout("cancelled", "bundle", "manifest.json"), check);
+  await appears(inCheckout("cancelled", "manifest.json"), check);
   check.child.kill("SIGTERM");
   const ended = await check.ended;
   assert.equal(ended.code, 130, ended.said);
   await assertNothingLeft(ended, context);
-  assert.ok(!existsSync(inCheckout("cancelled", "budget.xml")));
+  assert.ok(!existsSync(inCheckout("cancelled.xml")));
 });
 
 test(
@@ -211,11 +211,11 @@ test(
   },
   async (context) => {
     const check = measure("wide.yaml", "--out", "killed");
-    await appears(inCheckout("killed", "bundle", "manifest.json"), check);
+    await appears(inCheckout("killed", "manifest.json"), check);
     await killAll(check.child);
     await check.ended;
     assert.notEqual((await labStatus(lab)).state, "down");
-    const ended = await start("down").ended;
+    const ended = await start("down", "--out", "killed").ended;
     assert.equal(ended.code, 0, ended.said);
     await assertNothingLeft(ended, context);
   },

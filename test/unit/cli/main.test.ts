@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 const root = path.resolve(import.meta.dirname, "../../..");
 
-const verbs = "doctor init env lab campaign report verify compare budget".split(" ");
+const verbs = "doctor init env lab campaign release report verify compare budget".split(" ");
 
 type Ended = { code: number; stdout: string; stderr: string };
 
@@ -41,6 +41,7 @@ const refused: [args: string[], code: number, expected: RegExp][] = [
   [["env", "--fast"], 2, /arguments: Unknown option '--fast'/],
   [["campaign", "no-such-plan.yaml"], 3, /no-such-plan\.yaml: cannot be read, ENOENT\n {2}next: /],
   [["campaign", "/dev/zero"], 3, /\/dev\/zero: cannot be read, it is no plain file\n {2}next: /],
+  [["release"], 2, /arguments: 0 given, 1 wanted\n {2}next: usage: /],
   [["report", ""], 2, /arguments: one is empty, none may be/],
   [
     ["verify", "no-such-bundle"],

@@ -67,7 +67,7 @@ for (const [name, job] of jobs) {
     // What was raised is what is taken down.
     const hosts = (words: string[]) =>
       words.flatMap((word, i) =>
-        /^--(testbed|name|network)$/.test(word) ? [word, words[i + 1]] : [],
+        /^--(testbed|name|network|out)$/.test(word) ? [word, words[i + 1]] : [],
       );
     assert.deepEqual(hosts(commands[0] ?? []), hosts(commands[1] ?? []));
   });
@@ -86,9 +86,9 @@ for (const [name, job] of jobs) {
     const kept = String(later[1]?.with?.["path"])
       .trim()
       .split(/\s*\n\s*/);
-    assert.deepEqual(kept, ["${{ env.OUT }}/budget.xml", "${{ env.OUT }}/bundle"]);
+    assert.deepEqual(kept, ["${{ env.OUT }}.xml", "${{ env.OUT }}"]);
     assert.match(runs[0]?.run ?? "", / --out "\$OUT"$/);
-    for (const file of ["budget.xml", "bundle"]) assert.ok(script.includes(`$out/${file}`));
+    assert.ok(script.includes('--bundle "$out"') && script.includes('--junit "$out.xml"'));
   });
 
   test(`job ${name} keeps the state of the checkout, and caches by what is built`, () => {
