@@ -38,7 +38,7 @@ export const release: Verb = {
   },
 };
 
-/** Of the campaign that writes this bundle; the same over a resumption, which takes its hosts back. */
+/** Of the campaign that writes this bundle; a resumption has the same, and takes its hosts back. */
 export function campaignToken(bundleDir: string): string {
   return `${hostname()}:${path.basename(bundleDir)}`;
 }
