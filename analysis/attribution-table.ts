@@ -34,7 +34,9 @@ export function layerTable(attribution: Attribution): Table {
   };
   const together = interaction === undefined ? [] : [interactionNote(interaction, notes)];
   return {
-    title: `Layers of cost (95 % interval over ${blocks.length} blocks in which every rung is valid)`,
+    title:
+      `Layers of cost (95 % interval over ${blocks.length} blocks ` +
+      "in which every rung is valid)",
     columns: [
       left("layer"),
       left("rungs"),

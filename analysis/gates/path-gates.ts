@@ -4,7 +4,7 @@ import { numberOf } from "../cell.ts";
 import { wireProblems } from "../wire.ts";
 import { byClass, checked, everywhere, type Finding, type Gate, invalid } from "./gate.ts";
 import { fromCell, measuredAs, missing, warn } from "./gate.ts";
-import { isCold, planSeconds } from "./run-facts.ts";
+import { closesConnections, isCold, planSeconds } from "./run-facts.ts";
 
 /**
  * Before a steady run the driver's connections stand, over HTTP/2 exactly as many as declared if
@@ -35,6 +35,8 @@ const connections: Gate = {
   },
 };
 
+const onPurpose = "the treatment closes connections after so many requests";
+
 /** What a steady run opens while it is measured, a second. */
 const newConnections: Gate = {
   id: "new-connections",
@@ -44,6 +46,7 @@ const newConnections: Gate = {
   compare: "less than",
   judge: ({ record, connections: { opened } }) => {
     if (isCold(record)) return missing("a cold start opens what it needs");
+    if (closesConnections(record)) return missing(onPurpose);
     return fromCell(
       opened.kind === "none" ? opened : { ...opened, value: opened.value / planSeconds(record) },
       (rate) => `${rate.toFixed(2)} a second`,
@@ -71,9 +74,7 @@ const handshakes: Gate = {
   compare: "less than",
   judge: ({ record, wire: legs }) => {
     if (isCold(record)) return missing("a cold start shakes the hands it needs");
-    if (Number(record.deployment.parameters["requestsPerConnection"] ?? 0) > 0) {
-      return missing("the treatment closes connections after so many requests, on purpose");
-    }
+    if (closesConnections(record)) return missing(onPurpose);
     const counts = legs.flatMap(({ counts: { fullHandshakes, resumedHandshakes = 0 } }) =>
       fullHandshakes === undefined ? [] : [fullHandshakes + resumedHandshakes],
     );

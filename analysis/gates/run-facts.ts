@@ -5,6 +5,11 @@ export function isCold({ treatment }: Pick<RunRecord, "treatment">): boolean {
   return treatment.condition === "cold-start";
 }
 
+/** Whether sidecars close connections after so many requests, so that they open and greet anew. */
+export function closesConnections({ deployment }: Pick<RunRecord, "deployment">): boolean {
+  return Number(deployment.parameters["requestsPerConnection"] ?? 0) > 0;
+}
+
 /** Seconds in which requests were due. */
 export function planSeconds({ loadPlan }: Pick<RunRecord, "loadPlan">): number {
   return (loadPlan.intervalNs * loadPlan.planned) / 1e9;

@@ -10,6 +10,7 @@ import type { RunLatency } from "../../../analysis/latency.ts";
 import type { RequestShape, SecondShape } from "../../../analysis/request-shape.ts";
 import type { RunResources } from "../../../analysis/resources.ts";
 import { planOf, recordOf } from "../../support/bundle.ts";
+import { clusterFaults } from "../../support/cluster-faults.ts";
 import {
   echo,
   goodInput,
@@ -129,6 +130,7 @@ function connectOf({ connect }: GateInput) {
 }
 
 const faults: readonly Fault[] = [
+  ...clusterFaults(pods),
   {
     what: "more connections than declared",
     gate: "connections",
@@ -764,4 +766,21 @@ test("before a cold start, probes that must be refused need not have been asked"
     judgeRun(input).find(({ id }) => id === "probes")?.outcome;
   assert.equal(outcomeOf(refuse(coldInput())), "pass");
   assert.equal(outcomeOf(refuse(lab)), "invalid");
+});
+
+test("connections that a treatment closes on purpose void nothing, and others still do", () => {
+  const opening: GateInput = {
+    ...lab,
+    connections: { ...lab.connections, opened: value(6000, "count") },
+    wire: [{ ...leg, counts: { opened: 6000, fullHandshakes: 6000, resumedHandshakes: 0 } }],
+  };
+  const { deployment } = lab.record;
+  const closing = (requestsPerConnection: number) =>
+    withRecord(opening, { deployment: { ...deployment, parameters: { requestsPerConnection } } });
+  const tripped = (input: GateInput) =>
+    judgeRun(input)
+      .filter(({ outcome }) => outcome === "warn" || outcome === "invalid")
+      .map(({ id }) => id);
+  assert.deepEqual(tripped(closing(0)), ["new-connections", "handshakes"]);
+  assert.deepEqual(tripped(closing(10)), []);
 });
