@@ -155,6 +155,7 @@ export class RunJudge {
       tuning: campaign?.tuning ?? record.tuning,
       hosts: campaign?.hosts ?? hosts,
       configurationDigest: record.deployment.configurationDigest,
+      cluster: record.deployment.cluster,
     };
     this.#references.set(record.label, own);
     return own;

@@ -116,10 +116,14 @@ export const podSchema = z.strictObject({
       unit: z.string(),
       image: z.string(),
       imageDigest: z.string(),
+      /** As the topology names it, by its digest; absent for what the mesh adds. */
+      plannedImage: z.string().optional(),
       /** CPUs that it may run on, kernel CPU list. */
       cpuset: z.string(),
-      /** CPUs that its topology gives it for itself; 0: none. */
+      /** CPUs that the kubelet gave it for itself; 0: none. */
       exclusiveCpus: z.int().nonnegative(),
+      /** CPUs that its topology wants for it alone; 0: none. */
+      plannedCpus: z.int().nonnegative(),
     }),
   ),
 });

@@ -10,10 +10,12 @@ import type { RequestShape } from "../request-shape.ts";
 import type { RunResources } from "../resources.ts";
 import type { LegFacts } from "../wire.ts";
 
-/** What the runs of a campaign must share, from its first run (of the treatment, for digests). */
+/** What runs must share, from the campaign's first (of the treatment, for digests and clusters). */
 export type Reference = {
   readonly tuning: RunRecord["tuning"];
   readonly configurationDigest: string;
+  /** Of pods only. */
+  readonly cluster?: RunRecord["deployment"]["cluster"];
   /** What each host's first edge sample said, by host. */
   readonly hosts: ReadonlyMap<string, HostEvidence>;
 };

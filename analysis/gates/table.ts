@@ -1,4 +1,5 @@
 /** The one table of all gates of a run, in the order of their numbers. */
+import { clusterGates } from "./cluster-gates.ts";
 import { type Gate, gateNumbers, type GateId } from "./gate.ts";
 import { generatorGates } from "./generator-gates.ts";
 import { hostGates } from "./host-gates.ts";
@@ -14,6 +15,7 @@ const all = [
   ...pathGates,
   ...hostGates,
   ...machineGates,
+  ...clusterGates,
 ];
 
 export const gateIds = Object.keys(gateNumbers) as readonly GateId[];

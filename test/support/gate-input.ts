@@ -210,6 +210,48 @@ export function hostsOf(record: RunRecord, change: Hosts = {}): ReadonlyMap<stri
   );
 }
 
+/** A pod with a proxy beside its service, as a cluster that gives what it should describes it. */
+export function clusterOf(): NonNullable<RunRecord["deployment"]["cluster"]> {
+  const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
+  const [service, envoy, pause] = ["1", "2", "3"].map((digit) => `local/it@${digest(digit)}`);
+  const versions = { istiod: "1.20.2", "ztbench-proxy.container": "1.28.0" };
+  return {
+    kind: "k3s",
+    cgroupRoot: "/sys/fs/cgroup",
+    images: { service: String(service), envoy: String(envoy), pause: String(pause) },
+    versions: { ...versions, "ztbench-proxy.container-configuration": "c".repeat(64) },
+    pods: [
+      {
+        name: "echo",
+        host: "server",
+        qosClass: "Guaranteed",
+        sysctls: { "net.ipv4.tcp_slow_start_after_idle": "0" },
+        containers: [
+          {
+            name: "echo",
+            unit: echo.unit,
+            image: String(service),
+            imageDigest: String(service),
+            plannedImage: String(service),
+            cpuset: "4-5",
+            exclusiveCpus: 2,
+            plannedCpus: 2,
+          },
+          {
+            name: "istio-proxy",
+            unit: "ztbench-proxy.container",
+            image: String(envoy),
+            imageDigest: String(envoy),
+            cpuset: "0-3",
+            exclusiveCpus: 0,
+            plannedCpus: 0,
+          },
+        ],
+      },
+    ],
+  };
+}
+
 export type Place = {
   readonly testbedClass?: "lab" | "metal";
   readonly runtime?: "native" | "k3s";
@@ -219,7 +261,8 @@ export function goodInput({ testbedClass = "lab", runtime = "native" }: Place = 
   const plan = planOf({ rateQps, durationSeconds: seconds });
   const made = recordOf(plan, { block: 1, label: "gateway", arm: "a" }, 2, 2);
   const parameters = { bodyBytes: 256 };
-  const deployment = { ...made.deployment, testbedClass, runtime, parameters };
+  const pods = runtime === "k3s" ? { cluster: clusterOf() } : {};
+  const deployment = { ...made.deployment, testbedClass, runtime, parameters, ...pods };
   const record = { ...made, deployment };
   const latency: RunLatency = {
     planned: requests,
@@ -264,6 +307,7 @@ export function goodInput({ testbedClass = "lab", runtime = "native" }: Place = 
     reference: {
       tuning: record.tuning,
       configurationDigest: deployment.configurationDigest,
+      ...pods,
       hosts,
     },
     wire: [leg],

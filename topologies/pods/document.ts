@@ -28,7 +28,7 @@ import {
   type PodPlace,
   usesHostNetwork,
 } from "./place.ts";
-import type { ContainerPlan, Workload } from "./workloads.ts";
+import type { PlacedContainer, Workload } from "./workloads.ts";
 
 /** What Envoys of the cluster offer each other: Istio's own on k3s, others in a lab. */
 function alpnOf(context: PodContext): MeshAlpn {
@@ -208,7 +208,12 @@ function completePod(workload: Workload, { pods, hosts }: Readback) {
   };
 }
 
-function completeContainer(pod: string, plan: ContainerPlan, status: PodStatus, hosts: HostFacts) {
+function completeContainer(
+  pod: string,
+  plan: PlacedContainer,
+  status: PodStatus,
+  hosts: HostFacts,
+) {
   const seen = status.containers.find(({ name }) => name === plan.name);
   const facts = hosts.containers.find((one) => one.pod === pod && one.container === plan.name);
   if (seen === undefined || facts === undefined) {
@@ -221,8 +226,10 @@ function completeContainer(pod: string, plan: ContainerPlan, status: PodStatus, 
       unit: plan.unit?.name ?? `${pod}.container`,
       image: seen.image,
       imageDigest: seen.imageId,
+      ...(plan.image === undefined ? {} : { plannedImage: plan.image }),
       cpuset: facts.cpuset,
       exclusiveCpus: facts.exclusiveCpus,
+      plannedCpus: plan.exclusiveCpus,
     },
   };
 }

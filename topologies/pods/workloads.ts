@@ -36,6 +36,14 @@ export type ContainerPlan = {
   readonly statisticsUrl?: string;
 };
 
+/** The same with what its pod asks for. */
+export type PlacedContainer = ContainerPlan & {
+  /** CPUs for it alone; 0: it shares. */
+  readonly exclusiveCpus: number;
+  /** Absent where the mesh says which. */
+  readonly image?: string;
+};
+
 export type Workload = {
   /** Name of the pod. */
   readonly name: string;
@@ -43,7 +51,7 @@ export type Workload = {
   readonly object: KubernetesObject;
   /** What it needs first. */
   readonly objects: readonly KubernetesObject[];
-  readonly containers: readonly ContainerPlan[];
+  readonly containers: readonly PlacedContainer[];
   /** Path of its network namespace on the host; absent if it is the host's own. */
   readonly networkNamespace?: string;
 };
@@ -205,9 +213,19 @@ function workload(
     host,
     object: podObject(full),
     objects: [],
-    containers: [plan, ...(sidecar === undefined ? [] : [sidecarPlan(sidecar)])],
+    containers: [
+      { ...plan, image: spec.container.image, exclusiveCpus: wholeCpus(spec.container.cpu) },
+      ...(sidecar === undefined || full.sidecar === undefined
+        ? []
+        : [{ ...sidecarPlan(sidecar), exclusiveCpus: wholeCpus(full.sidecar.cpu) }]),
+    ],
     ...(spec.hostNetwork === true ? {} : { networkNamespace: namespaceOf(topology, spec.name) }),
   };
+}
+
+/** A whole number of them is what the static CPU manager keeps for a container. */
+function wholeCpus({ quantity }: Pick<CpuShare, "quantity">): number {
+  return /^\d+$/.test(quantity) ? Number(quantity) : 0;
 }
 
 function sidecarSpecOf(host: Host, { name }: Pick<PodSpec, "name">): SidecarSpec {

@@ -255,7 +255,9 @@ test("what was read back ends in the deployment document", () => {
         image: "image of load",
         imageDigest: "sha256:load",
         cpuset: "0-11",
+        plannedImage: exampleImages.pause,
         exclusiveCpus: 0,
+        plannedCpus: 0,
       },
       {
         name: "istio-proxy",
@@ -264,6 +266,7 @@ test("what was read back ends in the deployment document", () => {
         imageDigest: "sha256:istio-proxy",
         cpuset: "6-7",
         exclusiveCpus: 2,
+        plannedCpus: 2,
       },
     ],
   });
