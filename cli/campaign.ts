@@ -70,7 +70,11 @@ export const campaign: Verb = {
     if (judged !== undefined) io.say(judged.shown);
     const excess = tooManyInvalid(analysis);
     if (excess !== undefined) io.say(`ztbench: ${excess}`);
-    const failed = empty.length > 0 || excess !== undefined;
+    const broken = analysis.campaignGates.filter(({ outcome }) => outcome === "invalid");
+    for (const { id, measured, threshold } of broken) {
+      io.say(`ztbench: the campaign is invalid, ${id}: ${measured}, wanted ${threshold}`);
+    }
+    const failed = empty.length > 0 || excess !== undefined || broken.length > 0;
     return failed ? exitCodes.load : (judged?.code ?? 0);
   },
 };
