@@ -29,8 +29,8 @@ export function capacityTable({ settings, treatments, ceilingQps, warnings }: Ca
     ],
     notes: [
       ...notes.lines(),
-      `objective: ${within}, counted from when requests were due, failed and unsent ones as late; ` +
-        `at most ${formatNumber(failedShareMax, "share")} of them; held ${confirmations} times`,
+      `objective: ${within}, counted from when requests were due, held ${confirmations} times; ` +
+        `failed and unsent ones are late, and at most ${formatNumber(failedShareMax, "share")}`,
       `a search ends when its bracket is ${formatNumber(precision, "share")} wide; ` +
         "throughput loss: paired by block, (baseline - treatment) / baseline",
       "null server: what the load driver itself reaches on the same path",

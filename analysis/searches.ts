@@ -69,11 +69,9 @@ async function judgeAgain(
     settings,
   );
   if (result.passed !== passed) {
-    const found = result.passed ? "to hold" : `not to hold, ${result.reasons.join("; ")}`;
-    throw new Failure(
-      "document",
-      `${within}/search.json: ${probe.directory}: passed is ${passed}, its requests say it is ${found}`,
-    );
+    const found = result.passed ? "it holds" : `it does not hold, ${result.reasons.join("; ")}`;
+    const at = `${within}/search.json: ${probe.directory}`;
+    throw new Failure("document", `${at}: passed is ${passed}, its requests say that ${found}`);
   }
   return { ...told, result };
 }

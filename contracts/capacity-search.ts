@@ -1,4 +1,4 @@
-/** The document of one capacity search in a bundle: every rate that was tried, and what it showed. */
+/** The document of one capacity search in a bundle: every rate tried, and what it showed. */
 import { z } from "zod";
 import { probePurposes } from "./capacity.ts";
 import { deploymentSchema } from "./deployment.ts";

@@ -43,7 +43,8 @@ const brokenInRowMax = 3;
 
 /**
  * The searches of a plan: in each block every steady treatment and the ceiling, in seeded random
- * order; treatments that differ in their rate only share one. Seeds differ from those of the runs' order, so that neither tells of the other.
+ * order; treatments that differ in their rate only share one. The seed differs from that of the
+ * runs' order, so that neither tells of the other.
  */
 export function orderSearches(plan: Plan): PlannedSearch[] {
   const { capacity } = plan;
