@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
@@ -61,15 +62,16 @@ func connectOnce(
 		return one, err
 	}
 	defer client.CloseIdleConnections()
-	var began, shaken, wrote time.Time
+	var began, shaken time.Time
+	var answer firstByte
 	trace := httptrace.ClientTrace{
 		ConnectStart: func(string, string) { began = time.Now() },
 		ConnectDone: func(string, string, error) {
 			one.ConnectNs = time.Since(began).Nanoseconds()
 			shaken = time.Now()
 		},
-		WroteRequest:         func(httptrace.WroteRequestInfo) { wrote = time.Now() },
-		GotFirstResponseByte: func() { one.FirstByteNs = time.Since(wrote).Nanoseconds() },
+		WroteRequest:         func(httptrace.WroteRequestInfo) { answer.wroteAt(time.Now()) },
+		GotFirstResponseByte: func() { answer.cameAt(time.Now()) },
 	}
 	request, err := target.Request()
 	if err != nil {
@@ -87,7 +89,38 @@ func connectOnce(
 		return one, err
 	}
 	defer response.Body.Close()
-	return one, one.read(response)
+	err = one.read(response)
+	one.FirstByteNs = answer.elapsed().Nanoseconds()
+	return one, err
+}
+
+// firstByte times an answer. The transport tells of writing and of reading from goroutines of their
+// own, so that a quick answer may be told of before its request.
+type firstByte struct {
+	mutex       sync.Mutex
+	wrote, came time.Time
+}
+
+func (f *firstByte) wroteAt(at time.Time) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.wrote = at
+}
+
+func (f *firstByte) cameAt(at time.Time) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.came = at
+}
+
+// elapsed is 0 if the answer came before writing was told of, or if either was never told of.
+func (f *firstByte) elapsed() time.Duration {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.wrote.IsZero() || f.came.IsZero() {
+		return 0
+	}
+	return max(0, f.came.Sub(f.wrote))
 }
 
 func (c *Connection) read(response *http.Response) error {

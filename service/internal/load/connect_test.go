@@ -57,3 +57,28 @@ func TestARefusedConnectionIsAResult(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 }
+
+func TestAnAnswerThatIsToldOfBeforeItsRequestTookNoTime(t *testing.T) {
+	at := time.Now()
+	var quick, silent, usual firstByte
+	quick.cameAt(at)
+	silent.wroteAt(at)
+	usual.wroteAt(at)
+	usual.cameAt(at.Add(time.Millisecond))
+	for name, c := range map[string]struct {
+		answer *firstByte
+		want   time.Duration
+	}{
+		"never written":  {&quick, 0},
+		"never answered": {&silent, 0},
+		"usual":          {&usual, time.Millisecond},
+	} {
+		if took := c.answer.elapsed(); took != c.want {
+			t.Errorf("%s: %s, want %s", name, took, c.want)
+		}
+	}
+	quick.wroteAt(at.Add(time.Microsecond))
+	if took := quick.elapsed(); took != 0 {
+		t.Errorf("written after the answer: %s, want 0s", took)
+	}
+}
