@@ -3,7 +3,8 @@ import path from "node:path";
 import type { Deployment } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
 import type { Host, Testbed } from "../contracts/testbed.ts";
-import { checkAbsence, renderAbsence } from "../hosts/absence.ts";
+import { checkAbsence, type ClusterTraces, renderAbsence } from "../hosts/absence.ts";
+import { kubectlOf } from "../hosts/cluster/cluster.ts";
 import { parseFacts, renderFacts } from "../hosts/facts.ts";
 import { renderCampaignLease } from "../hosts/lease.ts";
 import type { HostPayload } from "../hosts/payload.ts";
@@ -13,7 +14,7 @@ import type { CampaignHooks, Deployer } from "../loadgen/options.ts";
 import { type RemoteScript, runChecked, type Transport } from "../loadgen/ssh.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
 import { renderNative } from "../topologies/native.ts";
-import type { KubernetesObject } from "../topologies/pods/objects.ts";
+import { type KubernetesObject, podNamespace } from "../topologies/pods/objects.ts";
 import { renderPods } from "../topologies/pods/pods.ts";
 import { readParameters } from "../topologies/parameters.ts";
 import { deployTopology, destroyTopology } from "./deployer.ts";
@@ -28,8 +29,11 @@ export function deployerFor(
   testbed: Testbed,
   token: string,
 ): Deployer {
+  // A cluster is asked only once something was put into it: others may not even be up.
+  let pods = false;
   return {
     deploy(treatment, load, signal) {
+      pods ||= treatment.runtime === "k3s";
       const { parameters } = topologyNamed(treatment.topology);
       // The size of the body is the load's business and the service's doing.
       const given = parameters.includes("bodyBytes") ? { bodyBytes: load.bodyBytes } : {};
@@ -40,11 +44,24 @@ export function deployerFor(
     configuration: (deployment) => renderedConfiguration(deployment, testbed),
     destroy: (topology) => destroyTopology(workspace, topology),
     async proveAbsent(_topology, signal) {
-      const script = (host: Host) => ({ title: "proof of absence", text: renderAbsence(host) });
+      const script = (host: Host) => ({
+        title: "proof of absence",
+        text: renderAbsence(host, tracesOn(host, testbed, pods)),
+      });
       const printed = await onAllHosts(transport, testbed, script, signal);
       for (const [host, text] of printed) checkAbsence(host, text);
     },
   };
+}
+
+/** What pods would leave in the cluster, as seen from the host of its API server. */
+function tracesOn(
+  { role }: Host,
+  { clusterKind }: Testbed,
+  pods: boolean,
+): ClusterTraces | undefined {
+  if (!pods || clusterKind === "none" || role !== "gateway") return undefined;
+  return { kubectl: kubectlOf(clusterKind), namespace: podNamespace };
 }
 
 type Placed = {

@@ -17,9 +17,25 @@ const looks = [
   "true",
 ];
 
-/** A program for `bash -s` that prints one line for each thing left, and changes nothing. */
-export function renderAbsence(host: Host): string {
-  return renderProgram([`host=${quote(host.name)}`, ...looks], ":");
+/** What only a topology in pods has in a cluster, and the words that ask there. */
+export type ClusterTraces = { readonly kubectl: string; readonly namespace: string };
+
+function lookInCluster({ kubectl, namespace }: ClusterTraces): string {
+  const ask = `${kubectl} --request-timeout 10s get namespace ${quote(namespace)}`;
+  return (
+    `${ask} --ignore-not-found --output name 2>/dev/null | sed 's/^/cluster: /' ||` +
+    " echo 'cluster: an API server that does not answer'"
+  );
+}
+
+/**
+ * A program for `bash -s` that prints one line for each thing left, and changes nothing.
+ *
+ * @param cluster on the host of an API server, if pods are looked for, too
+ */
+export function renderAbsence(host: Host, cluster?: ClusterTraces): string {
+  const inCluster = cluster === undefined ? [] : [lookInCluster(cluster)];
+  return renderProgram([`host=${quote(host.name)}`, ...inCluster, ...looks], ":");
 }
 
 /**

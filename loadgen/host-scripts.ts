@@ -203,12 +203,12 @@ export function collectScript(key: RunKey, host: Host, deployment: Deployment): 
  * costs, apart from what requests do, and whether answers are what the plan wants.
  */
 function connectLines(key: RunKey, host: Host, { entry }: Deployment): string[] {
-  // A pod's network is entered by the load alone.
-  if (entry.host !== host.name || entry.networkNamespace !== undefined) return [];
+  if (entry.host !== host.name) return [];
   const directory = runDirectoryOn(key);
   const { targets } = loadFiles(key);
   const file = `${directory}/out/connect.json`;
-  const commands = [targetsCommand(entry, targets), connectCommand(entry, targets, file)];
+  const connect = inNamespace(entry.networkNamespace, connectCommand(entry, targets, file));
+  const commands = [targetsCommand(entry, targets), connect];
   return [
     `install -d -m 0700 ${directory}/private`,
     // Of a path that is gone there is nothing to learn, and the run says so by itself.

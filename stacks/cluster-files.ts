@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import * as pulumi from "@pulumi/pulumi";
 import { Failure } from "../contracts/failure.ts";
 import type { ClusterFile } from "../hosts/cluster/cluster.ts";
 import { toolPaths } from "../tools/paths.ts";
@@ -13,8 +12,7 @@ const allArchives = `*${archiveSuffix}`;
 const root = path.resolve(import.meta.dirname, "..");
 
 /**
- * The named files, from the directories of the installer, or from those that the configuration
- * names, separated by colons. Names that end in `.tar` are image archives; all others are programs.
+ * The named files, from the directories of the installer. Names that end in `.tar` are image archives; all others are programs.
  * `*.tar` stands for all archives that are there.
  *
  * @throws Failure `testbed` naming every file that is missing
@@ -41,8 +39,6 @@ export function readClusterFiles(names: readonly string[]): ReadonlyMap<string, 
 }
 
 function clusterDirectories(): string[] {
-  const named = new pulumi.Config("ztbench").get("clusterFiles");
-  if (named !== undefined) return named.split(":").map((name) => path.resolve(root, name));
   const { clusterBin, images } = toolPaths(root);
   return [clusterBin, images];
 }

@@ -27,8 +27,22 @@ const kinds: Readonly<Record<string, Make>> = {
 
 /** A service is there before its pods, which may rely on its address; probes show that it works. */
 function unawaited({ metadata, ...args }: Arguments): Arguments {
-  const annotations = { ...metadata.annotations, "pulumi.com/skipAwait": "true" };
-  return { ...args, metadata: { ...metadata, annotations } };
+  return { ...args, metadata: annotated(metadata, { "pulumi.com/skipAwait": "true" }) };
+}
+
+/**
+ * The lease keeps others away, so what is there already was left by an engine that was killed
+ * before it could note it down: it is taken over.
+ */
+function takenOver(metadata: KubernetesObject["metadata"]): KubernetesObject["metadata"] {
+  return annotated(metadata, { "pulumi.com/patchForce": "true" });
+}
+
+function annotated(
+  metadata: KubernetesObject["metadata"],
+  added: Readonly<Record<string, string>>,
+): KubernetesObject["metadata"] {
+  return { ...metadata, annotations: { ...metadata.annotations, ...added } };
 }
 
 /** A resource for any object; kinds that are not listed are taken for custom ones. */
@@ -36,7 +50,8 @@ export function objectResource(
   object: KubernetesObject,
   options: pulumi.CustomResourceOptions,
 ): pulumi.CustomResource {
-  const { apiVersion, kind, ...args } = object;
+  const { apiVersion, kind, metadata, ...rest } = object;
+  const args = { ...rest, metadata: takenOver(metadata) };
   const name = resourceNameOf(object);
   const make = kinds[`${apiVersion}/${kind}`];
   if (make !== undefined) return make(name, args, options);
@@ -51,7 +66,7 @@ export function podResource(
   const { metadata, spec } = object;
   return new kubernetes.core.v1.Pod(
     resourceNameOf(object),
-    { metadata, spec: spec as kubernetes.types.input.core.v1.PodSpec },
+    { metadata: takenOver(metadata), spec: spec as kubernetes.types.input.core.v1.PodSpec },
     options,
   );
 }

@@ -139,3 +139,11 @@ export function readClusterFacts(text: string): ClusterFacts {
     .map(([name, value]) => [name.slice("version-".length), value] as const);
   return { clusterIdentifier, versions: Object.fromEntries(versions) };
 }
+
+/** How the cluster is asked on the host of its API server, as root: words of a shell. */
+export function kubectlOf(kind: Exclude<ClusterKind, "none">): string {
+  return kind === "k3s"
+    ? "k3s kubectl"
+    : `"$(echo ${clusterFileDirectory}/*/kubectl)" ` +
+        `--kubeconfig ${clusterDirectory}/authority/admin.kubeconfig`;
+}

@@ -109,10 +109,20 @@ pods_sysctls() { # POD NAME...
   done
 }
 
-# What a proxy says of its own version, and the digest of its configuration without what differs
-# from start to start: times, and names of versions of parts.
+# Parts of a proxy's configuration; the rest tells of its node, its certificates and its start.
+proxy_parts=(static_listeners dynamic_listeners static_clusters dynamic_active_clusters
+  static_route_configs dynamic_route_configs)
+
+# The digest of what a proxy shows of its configuration, without times and versions of parts. Lines
+# are sorted, since parts and the keys of a map come in another order at each start.
+configuration_digest() {
+  grep -Ev '^### |"(last_updated|version_info)":' | sed 's/,$//' | LC_ALL=C sort | sha256sum |
+    cut -c1-64
+}
+
+# What a proxy says of its own version, and the digest of its configuration.
 pods_proxy() { # POD NAME PORT
-  local answer=$root/answer version
+  local answer=$root/answer version part parts=()
   rm -f "$answer"
   in_pod "$1" "$programs/ztsample" -once -out "$answer" \
     -scrape "info=http://127.0.0.1:$3/server_info" 2>/dev/null ||
@@ -120,10 +130,11 @@ pods_proxy() { # POD NAME PORT
   version=$(sed -n 's/^ *"version": "\([^"]*\)".*/\1/p' "$answer" | head -n 1)
   printf '\t%s %s\n' "$2" "${version:-not available}"
   rm -f "$answer"
-  in_pod "$1" "$programs/ztsample" -once -out "$answer" \
-    -scrape "dump=http://127.0.0.1:$3/config_dump" 2>/dev/null ||
+  for part in "${proxy_parts[@]}"; do
+    parts+=(-scrape "$part=http://127.0.0.1:$3/config_dump?resource=$part")
+  done
+  in_pod "$1" "$programs/ztsample" -once -out "$answer" "${parts[@]}" 2>/dev/null ||
     fail "pod $1: its proxy does not show its configuration" 'look at its log'
-  printf '\t%s %s\n' "$2-configuration" \
-    "$(grep -Ev '^### |"(last_updated|version_info)":' "$answer" | sha256sum | cut -c1-64)"
+  printf '\t%s %s\n' "$2-configuration" "$(configuration_digest <"$answer")"
   rm -f "$answer"
 }

@@ -23,10 +23,6 @@ const lab = openLab({ name: "labk", network: 9, profile: "kubernetes" });
 const quickly = ["--yes", "--skip-preview"];
 const { clusterBin, images } = toolPaths(path.resolve(import.meta.dirname, "..", ".."));
 const readySeconds = 60;
-/** Directories to take the files of the cluster from, instead of the installer's. */
-const named = process.env["ZTBENCH_TEST_CLUSTER_FILES"];
-const withFiles =
-  named === undefined ? quickly : [...quickly, "--config", `ztbench:clusterFiles=${named}`];
 
 const scratch = mkdtempSync(path.join(tmpdir(), "ztbench-cluster-"));
 const kubeconfigFile = path.join(scratch, "kubeconfig");
@@ -53,7 +49,10 @@ after(async () => {
 });
 
 async function raise(): Promise<void> {
-  testbed = (await labUp(lab)).testbed;
+  const up = (await labUp(lab)).testbed;
+  assert.ok(up.cluster);
+  // A mesh adds nothing to what is tested here.
+  testbed = { ...up, cluster: { ...up.cluster, mesh: "none" } };
   engine = openEngine(testbed);
   for (const stack of ["hosts", "cluster"]) await engine.init(stack);
   succeeded(await engine.run("up", "hosts", quickly));
@@ -151,7 +150,7 @@ const isAnswered = async (host: string, address: string, pod?: string): Promise<
   (await ask(host, address, pod)).includes(" 200 ");
 
 async function installCluster(): Promise<Done> {
-  const done = succeeded(await engine.run("up", "cluster", withFiles));
+  const done = succeeded(await engine.run("up", "cluster", quickly));
   const kubeconfig = await engine.secret("cluster", "kubeconfig");
   writeFileSync(kubeconfigFile, String(kubeconfig), { mode: 0o600 });
   return done;
@@ -166,7 +165,7 @@ test("without prepared hosts, or on a lab without one, there is no cluster", { s
     const other = openEngine(document);
     try {
       for (const stack of ["hosts", "cluster"]) await other.init(stack);
-      failed(await other.run("up", "cluster", withFiles), ...messages);
+      failed(await other.run("up", "cluster", quickly), ...messages);
     } finally {
       other.close();
     }
@@ -181,7 +180,7 @@ test(
     const hook = "type filter hook output priority 0";
     const block = `table inet labtest {\nchain out {\n${hook}\ntcp dport ${apiPort} drop\n}\n}\n`;
     await on("client", "nft -f -", block);
-    const done = await engine.run("up", "cluster", withFiles);
+    const done = await engine.run("up", "cluster", quickly);
     await on("client", "nft delete table inet labtest");
     failed(done, /node client: has not joined the cluster after \d+ s, Ready expected: /);
     assert.doesNotMatch(done.output, /node (server|gateway): has not joined/);
@@ -297,7 +296,7 @@ async function serviceAddress(): Promise<string> {
 test("a second up changes nothing and keeps the identifier", { skip }, async () => {
   const identifier = await engine.output("cluster", "clusterIdentifier");
   firstIdentifier = identifier;
-  const done = succeeded(await engine.run("up", "cluster", withFiles));
+  const done = succeeded(await engine.run("up", "cluster", quickly));
   assert.match(done.output, /\n {4}\d+ unchanged\n/);
   assert.equal(await engine.output("cluster", "clusterIdentifier"), identifier);
   assert.equal(

@@ -1,5 +1,5 @@
 /** Certificates that probes of a mesh in a cluster try, made on the control plane's host. Pure. */
-import { clusterDirectory, clusterFileDirectory } from "../../hosts/cluster/cluster.ts";
+import { kubectlOf } from "../../hosts/cluster/cluster.ts";
 import type { PayloadStep } from "../../hosts/payload.ts";
 import { rootNamespace } from "../istio.ts";
 import { impostorArguments } from "../trust.ts";
@@ -9,14 +9,6 @@ import { clusterOf, type PodContext, podsRootOf } from "./place.ts";
 export function podImpostorDirectoryOf(context: Pick<PodContext, "topology">): string {
   return `${podsRootOf(context.topology)}/impostors`;
 }
-
-/** How the cluster is asked on the host of its API server, as root. */
-const kubectl = {
-  k3s: "k3s kubectl",
-  kubernetes:
-    `"$(echo ${clusterFileDirectory}/*/kubectl)" ` +
-    `--kubeconfig ${clusterDirectory}/authority/admin.kubeconfig`,
-} as const;
 
 /** What was given to Istio first, then what it made itself. */
 const authorities = ["cacerts", "istio-ca-secret"] as const;
@@ -28,7 +20,7 @@ const authorities = ["cacerts", "istio-ca-secret"] as const;
 export function impostorStep(context: PodContext): PayloadStep {
   const { topology, testbed, programs } = context;
   const authority = `${podsRootOf(topology)}/authority`;
-  const ask = kubectl[clusterOf(testbed).kind];
+  const ask = kubectlOf(clusterOf(testbed).kind);
   const template = `{{range $name, $value := .data}}{{$name}} {{$value}}{{"\\n"}}{{end}}`;
   return {
     make: [

@@ -82,3 +82,21 @@ test("a container that has ended is named", () => {
   assert.equal(exitCode, 1);
   assert.match(stderr, /pod service: no process of container service on this host/);
 });
+
+test("a configuration has the same digest in another order and at another time, and no other", () => {
+  const dump = (time: string, lines: readonly string[], port = 8080) =>
+    run(
+      `configuration_digest <<<${quote(
+        [
+          `### ${time} scrape static_listeners`,
+          ` "last_updated": "${time}"`,
+          ...lines,
+          ` "port": ${port}`,
+        ].join("\n"),
+      )}`,
+    ).stdout;
+  const first = dump("1", [' "a": 1,', ' "b": 2']);
+  assert.match(first, /^[0-9a-f]{64}\n$/);
+  assert.equal(dump("2", [' "b": 2,', ' "a": 1']), first);
+  assert.notEqual(dump("1", [' "a": 1,', ' "b": 2'], 8081), first);
+});
