@@ -121,6 +121,8 @@ async function executeSearch(
     });
   } catch (error) {
     await bundle.dropSearch(searchName(search));
+    // What an abort broke is no failure of its own.
+    options.signal.throwIfAborted();
     throw error;
   } finally {
     const bound = AbortSignal.timeout(cleanupSeconds * 1000);

@@ -44,6 +44,8 @@ export async function executeRun(
   } catch (error) {
     await bundle.dropRun(run);
     await putInOrder(campaign, run, treatment.topology, error);
+    // What an abort broke is no failure of its own.
+    signal.throwIfAborted();
     throw error;
   }
   clock.enter("destroy");
