@@ -172,14 +172,16 @@ function crossoverOf({ opening, steady }: ChurnCost, whole: ChurnFit): Cell {
   return value(Math.ceil(crossover(whole)), "count");
 }
 
-/** By the connecting proxy's own count of what it opened while load was measured. */
+/** By the connecting proxy's own counts of what it opened and sent, between the same moments. */
 function carriedBy(label: string, runs: readonly JudgedRun[]): Cell {
   let [sent, opened] = [0, 0];
   for (const run of runs.filter((one) => one.label === label && isMeasured(one))) {
-    const counts = run.wire?.map((leg) => leg.counts.opened).find((count) => count !== undefined);
-    if (counts === undefined) return none("no proxy has counted the connections that it opened");
-    opened += counts;
-    sent += run.latency?.sent ?? 0;
+    const counts = run.wire?.map((leg) => leg.counts).find((count) => count.opened !== undefined);
+    if (counts?.opened === undefined || counts.requests === undefined) {
+      return none("no proxy has counted its connections and requests");
+    }
+    opened += counts.opened;
+    sent += counts.requests;
   }
   return opened === 0 ? none("none was opened") : value(sent / opened, "ratio");
 }

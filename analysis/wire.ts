@@ -18,6 +18,8 @@ export type LegCounts = {
   readonly opened?: number;
   readonly fullHandshakes?: number;
   readonly resumedHandshakes?: number;
+  /** Sent in the same time as `opened`, by the same counts: somewhat longer than the load. */
+  readonly requests?: number;
 };
 
 export type LegFacts = {
@@ -100,10 +102,10 @@ const countNames = {
   opened: "opened under load",
   fullHandshakes: "full handshakes",
   resumedHandshakes: "resumed",
-} as const satisfies Record<keyof LegCounts, string>;
+} as const satisfies Partial<Record<keyof LegCounts, string>>;
 
 function rangesOf(counts: readonly LegCounts[]): string[] {
-  const ranges = (Object.keys(countNames) as (keyof LegCounts)[]).flatMap((key) => {
+  const ranges = (Object.keys(countNames) as (keyof typeof countNames)[]).flatMap((key) => {
     const values = counts.flatMap((count) => count[key] ?? []);
     if (values.length === 0) return [];
     const [least, most] = [Math.min(...values), Math.max(...values)];
@@ -304,10 +306,12 @@ function countsOf(leg: Leg, readings: ReadonlyMap<string, UnitReading>): LegCoun
   const opened = grown("upstream_cx_total");
   const handshakes = grown("ssl.handshake");
   const resumed = grown("ssl.session_reused");
+  const requests = grown("upstream_rq_total");
   return {
     ...(open === undefined ? {} : { open }),
     ...(opened === undefined ? {} : { opened }),
     ...(handshakes === undefined ? {} : { fullHandshakes: handshakes - (resumed ?? 0) }),
     ...(resumed === undefined ? {} : { resumedHandshakes: resumed }),
+    ...(requests === undefined ? {} : { requests }),
   };
 }

@@ -63,11 +63,11 @@ function run({ block, label, us }: Shape, opened: number, failed = 0): JudgedRun
     condition: "steady",
     verdict: "VALID",
     gates: [],
-    latency: { response, failed, sent: 1000 },
+    latency: { response, failed },
     resources: { units: [], cpuPerRequest: value(us / 2, "us"), cores: value(us / 1e4, "cores") },
     wire: [
       { ...leg, counts: {} },
-      { ...leg, counts: { opened } },
+      { ...leg, counts: { opened, requests: 1000 } },
     ],
   } as unknown as JudgedRun;
 }
@@ -168,6 +168,11 @@ test("what connections really carried is counted, not believed", () => {
   assert.deepEqual(one?.carried.tls, value(1, "ratio"));
   assert.deepEqual(ten?.carried.plain, value(10, "ratio"));
   assert.deepEqual(never?.carried.tls, none("none was opened"));
+  const uncounted = runsOf(3, 20).map((one): JudgedRun => ({ ...one, wire: [] }));
+  assert.deepEqual(
+    costsOf(planOf(3), uncounted).arms[0]?.carried.tls,
+    none("no proxy has counted its connections and requests"),
+  );
 });
 
 for (const [what, change, reason] of [

@@ -61,6 +61,7 @@ const clientStats = {
   [`${cluster}.upstream_cx_http2_total`]: 3,
   [`${cluster}.upstream_cx_total`]: 3,
   [`${cluster}.upstream_cx_active`]: 1,
+  [`${cluster}.upstream_rq_total`]: 950,
   [`${cluster}.ssl.versions.TLSv1.3`]: 3,
   [`${cluster}.ssl.ciphers.TLS_AES_128_GCM_SHA256`]: 3,
   [`${cluster}.ssl.curves.X25519`]: 3,
@@ -70,6 +71,7 @@ const clientStats = {
 const clientBefore = {
   ...clientStats,
   [`${cluster}.upstream_cx_total`]: 1,
+  [`${cluster}.upstream_rq_total`]: 50,
   [`${cluster}.ssl.handshake`]: 1,
   [`${cluster}.ssl.session_reused`]: 0,
 };
@@ -136,6 +138,7 @@ test("a run whose legs are as expected has no problem, and its counts are those 
     opened: 2,
     fullHandshakes: 0,
     resumedHandshakes: 2,
+    requests: 900,
   });
 });
 
