@@ -15,14 +15,13 @@ export const nodePackages = [
   "conntrack",
   "containerd",
   "containernetworking-plugins",
-  "etcd-server",
   "ipset",
   "openssl",
   "runc",
 ] as const;
 
 /** Units of those packages that would run beside the ones that a cluster brings along. */
-export const nodeMaskedUnits = ["containerd.service", "etcd.service"] as const;
+export const nodeMaskedUnits = ["containerd.service"] as const;
 
 /** Arguments of systemd-nspawn for a host that runs containers. */
 export const nodeNspawnArguments = [

@@ -127,5 +127,5 @@ cluster_facts_create() {
     version "${admin[@]}"
   fact version-controller-manager "$programs/kube-controller-manager" --version
   fact version-scheduler "$programs/kube-scheduler" --version
-  fact version-etcd bash -c 'etcd --version | sed -n "s/^etcd Version: //p"'
+  fact version-etcd bash -c '"$1" --version | sed -n "s/^etcd Version: //p"' version "$programs/etcd"
 }

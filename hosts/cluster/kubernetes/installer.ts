@@ -18,7 +18,12 @@ import { reservedCpus } from "../k3s/configuration.ts";
 import * as configuration from "./configuration.ts";
 import { importScript, joinRuntimeScript, nodeUnits, serverUnits } from "./units.ts";
 
-const serverPrograms = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
+const serverPrograms = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+] as const;
 const nodePrograms = ["kubectl", "kubelet", "kube-proxy", "kube-router"] as const;
 const sandboxArchive = "pause.tar";
 const meshControlArchive = "istiod.tar";

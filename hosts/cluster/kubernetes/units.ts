@@ -51,7 +51,7 @@ export function serverUnits(
       name: "etcd",
       description: "store of the API server",
       argv: [
-        "/usr/bin/etcd",
+        `${programs}/etcd`,
         `--data-dir=${places.server}/etcd`,
         `--listen-client-urls=${etcd}`,
         `--advertise-client-urls=${etcd}`,

@@ -208,7 +208,7 @@ suite("files of a cluster", () => {
     assert.notEqual(exitCode, 0);
     assert.match(
       stderr,
-      /^file kube-apiserver: not copied to host client, expected as .*\n +next: /,
+      /^file etcd: not copied to host client, expected as .*\n +next: /,
     );
   });
 });
