@@ -67,9 +67,13 @@ const traces = () =>
 
 type Spoil = (payload: HostPayload) => HostPayload;
 
-function rendering(name: string, spoil: Spoil = (payload) => payload): Rendering {
+function rendering(
+  name: string,
+  spoil: Spoil = (payload) => payload,
+  parameters: Record<string, unknown> = {},
+): Rendering {
   const topology = topologyNamed(name);
-  const { hosts, deployment } = renderNative(topology, readParameters(topology, {}), {
+  const { hosts, deployment } = renderNative(topology, readParameters(topology, parameters), {
     testbed,
     scheduling: testbed.scheduling,
     programs: programDirectory,
@@ -120,6 +124,9 @@ const plan: Plan = planSchema.parse({
     { label: "h1", topology: "mtls-h1" },
     { label: "mismatch", topology: "mtls-h2" },
     { label: "killed", topology: "mtls-h2" },
+    { label: "bytes", topology: "sidecar-tcp" },
+    { label: "plain", topology: "sidecar-http" },
+    { label: "closing", topology: "mtls-only", parameters: { requestsPerConnection: 50 } },
   ],
   load: {
     rateQps: 1000,
@@ -132,8 +139,8 @@ const plan: Plan = planSchema.parse({
 });
 
 const deployer: Deployer = {
-  deploy: ({ topology, label }) =>
-    direct.put(rendering(topology, label === "mismatch" ? mismatch : undefined)),
+  deploy: ({ topology, label, parameters }) =>
+    direct.put(rendering(topology, label === "mismatch" ? mismatch : undefined, parameters)),
   configuration: () => ({}),
   destroy: () => direct.remove(),
   proveAbsent: () => Promise.resolve(),
@@ -197,6 +204,7 @@ test("a campaign sees each leg as declared, voids what is not, and keeps what br
     caller: "spiffe://cluster.local/ns/ztbench/sa/client",
   });
   assert.equal(between.counts.open, 1);
+  assertRungs(all);
   for (const run of all("mismatch")) {
     assert.equal(run.verdict, "INVALID");
     assert.match(
@@ -213,6 +221,24 @@ test("a campaign sees each leg as declared, voids what is not, and keeps what br
   );
   assert.deepEqual(failedGates(second), []);
 });
+
+/** Sidecars that pass bytes on, that speak HTTP in plaintext, and that close connections. */
+function assertRungs(all: (label: string) => readonly JudgedRun[]): void {
+  for (const run of [...all("bytes"), ...all("plain"), ...all("closing")]) {
+    assert.deepEqual(failedGates(run), []);
+  }
+  const between = (label: string) =>
+    all(label)[0]?.wire?.find(({ from }) => from === "client-sidecar");
+  assert.deepEqual(between("bytes")?.observed, { carries: "bytes" });
+  // A connection of the driver has one of its own behind it.
+  assert.ok((between("bytes")?.counts.open ?? 0) >= 1);
+  assert.deepEqual(between("plain")?.observed, { http: "1.1" });
+  const counts = between("closing")?.counts ?? {};
+  const { opened = 0, requests = 0, fullHandshakes = 0, resumedHandshakes = 0 } = counts;
+  // The bound, and what load spikes open besides; those open now have not carried all of theirs.
+  assert.ok(requests >= 2000 && opened >= requests / 50 - 32, JSON.stringify(counts));
+  assert.ok(Math.abs(fullHandshakes + resumedHandshakes - opened) <= 3, JSON.stringify(counts));
+}
 
 test("SSH and all other traffic of the hosts is left alone by the sidecars", async () => {
   await direct.put(rendering("mtls-h2"));
