@@ -13,8 +13,7 @@ const root = path.resolve(import.meta.dirname, "..");
 
 /**
  * The named files, from the directories of the installer. Names that end in `.tar` are image
- * archives; all others are programs.
- * `*.tar` stands for all archives that are there.
+ * archives; all others are programs. `*.tar` stands for all archives that are there.
  *
  * @throws Failure `testbed` naming every file that is missing
  */
