@@ -79,7 +79,12 @@ const planCases: [name: string, from: string, to: string, expected: RegExp][] = 
     "baseline: none",
     /6:11: baseline: must be the label of a treatment \(base\), found "none"/,
   ],
-  ["schema of the future", "plan/1", "plan/2", /1:9: schema: made by a newer ztbench, ztbench\/plan\/2, this one reads ztbench\/plan\/1$/],
+  [
+    "schema of the future",
+    "plan/1",
+    "plan/2",
+    /1:9: schema: made by a newer ztbench, ztbench\/plan\/2, this one reads ztbench\/plan\/1$/,
+  ],
   ["a rate beyond any driver", "rateQps: 100", "rateQps: 200000", /must be at most 100000, found/],
   [
     "more treatments than can be compared",

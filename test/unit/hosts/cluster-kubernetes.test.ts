@@ -206,10 +206,7 @@ suite("files of a cluster", () => {
     const script = renderHostScript(renderClusterFiles(host, some));
     const { exitCode, stderr } = runBash(script, "create");
     assert.notEqual(exitCode, 0);
-    assert.match(
-      stderr,
-      /^file etcd: not copied to host client, expected as .*\n +next: /,
-    );
+    assert.match(stderr, /^file etcd: not copied to host client, expected as .*\n +next: /);
   });
 });
 
