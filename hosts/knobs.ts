@@ -20,11 +20,15 @@ export type KnobScope = "namespace" | "machine" | "device" | "route" | "manager"
  * - `route`: target is `CIDR NIC`; the value is the congestion control of that route
  * - `offload`, `ring`, `coalesce`, `channels`, `pause`, `private`: target is `NIC NAME`, as ethtool
  *   prints them with -k, -g, -c, -l, -a and --show-priv-flags
+ * - `qdisc`: target is a NIC; the value is the discipline of each of its queues, with its handle if
+ *   somebody else chose it
  * - `irq`: target is `NIC QUEUE`; the value is the CPU list of the queue's interrupt
  * - `smt`: target is the file that controls second threads
  * - `latency`: target is `DEVICE MICROSECONDS`, what is asked for by whoever holds it open
  * - `swap`: target is the list of swap areas
  * - `cpuset`: target is `UNIT PROPERTY` of the service manager
+ * - `memory`: target is `UNIT NIC`; the value is `nic-node` where the unit has memory of that node
+ *   alone
  * - `partition`: target is a slice; the value is how it shares its CPUs
  * - `timers`: target is names of timers; the value is those that may start something
  */
@@ -41,11 +45,13 @@ export type KnobKind =
   | "channels"
   | "pause"
   | "private"
+  | "qdisc"
   | "irq"
   | "smt"
   | "latency"
   | "swap"
   | "cpuset"
+  | "memory"
   | "partition"
   | "timers";
 

@@ -75,6 +75,8 @@ export function startScript(
       `install -d -m 0755 ${directory}/out/{samples,units,proxies,connections,state}`,
       `install -d -m 0700 ${directory}/private`,
       ...unitLines(key, host, deployment, "before"),
+      // What one run learned of its peers is no start for the next; the state tells what stayed.
+      "ip tcp_metrics flush 2>/dev/null || true",
       ...stateLines(host, `${directory}/out/state/${host.name}-before.txt`),
       `${line(sampler)} || { cat ${directory}/sampler.log >&2; exit 1; }`,
     ].join("\n"),

@@ -13,6 +13,7 @@ export function stateLines(host: Host, file: string): string[] {
     ["kernel-log", "dmesg --level=emerg,alert,crit,err,warn"],
     ["nic", `ethtool -S ${shellWord(host.nic)}`],
     ["chrony", "chronyc -c tracking"],
+    ["tcp-metrics", "ip tcp_metrics show"],
   ];
   return [
     "note() {",

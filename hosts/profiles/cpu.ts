@@ -41,7 +41,7 @@ export function speedKnobs(): readonly Knob[] {
 
 /** Everything that is not measured stays on the CPUs for the system, where there are such. */
 export function placementKnobs(place: KnobPlace): readonly Knob[] {
-  const { cpus, clusterKind } = place;
+  const { nic, cpus, clusterKind } = place;
   if (cpus.system === "") return [];
   const system = formatCpuList(parseCpuList(cpus.system));
   const measured = formatCpuList(
@@ -68,6 +68,14 @@ export function placementKnobs(place: KnobPlace): readonly Knob[] {
   return [
     ...confined,
     confine(benchSlice, measured),
+    {
+      id: `memory-${benchSlice}`,
+      scope: "manager",
+      kind: "memory",
+      target: `${benchSlice} ${nic}`,
+      want: "nic-node",
+      why: "memory of another node is farther away",
+    },
     {
       id: `partition-${benchSlice}`,
       scope: "manager",

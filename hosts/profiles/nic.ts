@@ -4,7 +4,13 @@ import { cpuMask, type Knob, type KnobKind, type KnobPlace } from "../knobs.ts";
 
 /** Queues first, since interrupts belong to queues; then what is set for all of them. */
 export function nicKnobs(place: KnobPlace): readonly Knob[] {
-  return [...queues(place), ...steering(place), ...device(place), ...offloads(place)];
+  return [
+    ...queues(place),
+    discipline(place),
+    ...steering(place),
+    ...device(place),
+    ...offloads(place),
+  ];
 }
 
 /** One queue for each CPU of the set, its interrupt there and nowhere else. */
@@ -36,6 +42,12 @@ function queues({ nic, cpus }: KnobPlace): Knob[] {
     why: "completions stay on one CPU",
   }));
   return [count, ...interrupts, ...transmit];
+}
+
+/** After the queues, of which each gets its own. Cubic does not need the pacing of `fq`. */
+function discipline({ nic }: KnobPlace): Knob {
+  const why = "fixed and stated; others order and drop otherwise";
+  return { id: "qdisc", scope: "device", kind: "qdisc", target: nic, want: "fq_codel", why };
 }
 
 /** Steering by software only adds interrupts between CPUs where there are queues enough. */

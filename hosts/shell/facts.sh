@@ -72,6 +72,8 @@ facts_nic() {
   fact nic-fec ethtool --show-fec "$nic"
   each_file nic-pcie "/sys/class/net/$nic/device/current_link_*" \
     "/sys/class/net/$nic/device/max_link_*"
+  fact_of nic-pcie-control 'lspci -vv -s "$(basename "$(realpath "/sys/class/net/$1/device")")" |
+    grep -E "LnkSta:|MaxPayload|MaxReadReq"'
   fact nic-link ip -details link show dev "$nic"
   fact nic-qdisc tc qdisc show dev "$nic"
   fact addresses ip -4 -oneline address show

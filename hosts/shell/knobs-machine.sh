@@ -159,7 +159,33 @@ write_cpuset() {
   [ -z "$value" ] || return 0
   rm -f "$directory/50-$property.conf"
   [ ! -d "$directory" ] || rmdir --ignore-fail-on-non-empty "$directory" 2>&1
-  [ "$unit" != ztbench.slice ] || systemctl stop "$unit" 2>&1
+  # A slice that still has another property stays until that one goes, too.
+  [ "$unit" != ztbench.slice ] || [ -d "$directory" ] || systemctl stop "$unit" 2>&1
+}
+
+# Prints the memory node of a NIC, where the machine has more than one.
+memory_node_of() { # nic
+  local node directory count=0
+  for directory in "$sys"/devices/system/node/node[0-9]*; do
+    [ ! -d "$directory" ] || count=$((count + 1))
+  done
+  [ "$count" -gt 1 ] || { echo "this host has one memory node"; return 1; }
+  node=$(read_file "$sys/class/net/$1/device/numa_node") || { echo "$node"; return 1; }
+  [[ $node =~ ^[0-9]+$ ]] || { echo "$1 tells no memory node: $node"; return 1; }
+  echo "$node"
+}
+
+# Target: UNIT NIC. The value is `nic-node`, or a list of other nodes.
+read_memory() {
+  local node now
+  node=$(memory_node_of "${1#* }") || { echo "$node"; return 1; }
+  now=$(read_cpuset "${1% *} AllowedMemoryNodes") || { echo "$now"; return 1; }
+  if [ "$now" = "$node" ]; then echo nic-node; else echo "$now"; fi
+}
+write_memory() {
+  local value=$2
+  [ "$value" != nic-node ] || value=$(memory_node_of "${1#* }") || { echo "$value"; return 1; }
+  write_cpuset "${1% *} AllowedMemoryNodes" "$value"
 }
 
 # Target: a slice. The value is how it shares its CPUs: `member`, or `root` if it has them alone.

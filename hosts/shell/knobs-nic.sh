@@ -115,3 +115,54 @@ write_irq() {
   irq=$(irq_of "${1% *}" "${1#* }") || { echo "$irq"; return 1; }
   write_file "$proc/irq/$irq/smp_affinity_list" "$2"
 }
+
+# The handle of the disciplines that ztbench chose: the kernel gives its own ones 0 and 8000 up.
+qdisc_handle=7a74
+
+# Target: NIC. The value is the discipline of each queue; of queues that differ, each kind. A root
+# that somebody else chose is printed with its handle.
+read_qdisc() {
+  local shown kind handle place rest top='' parent='' kinds=''
+  shown=$(tc qdisc show dev "$1" 2>&1) || { echo "${shown//$'\n'/ }"; return 1; }
+  while read -r _ kind handle place rest; do
+    if [ "$place" = root ]; then
+      top=$kind parent=$handle
+      [ "$kind" = mq ] || kinds=$kind
+    fi
+  done <<<"$shown"
+  # Links in memory and those on top of others have none: there is nothing to put in order.
+  [ "${top:-noqueue}" != noqueue ] || { echo "$1 has no queue of its own"; return 1; }
+  if [ "$top" = mq ]; then
+    # Roots of the kernel's own have handle 0, which is left out in front of the number of a queue.
+    while read -r _ kind _ place rest; do
+      [ "$place" = parent ] && [[ $rest == "${parent#0}"* ]] || continue
+      [[ " $kinds " == *" $kind "* ]] || kinds+=${kinds:+ }$kind
+    done <<<"$shown"
+  fi
+  case $parent in
+    0: | "$qdisc_handle:") echo "${kinds:-$top}" ;;
+    *) echo "${kinds:-$top} $parent" ;;
+  esac
+}
+
+# Without ours the NIC has what the kernel gives it, which is what was there before. What somebody
+# else chose is left: its parameters could not be put back to the letter.
+write_qdisc() {
+  local now shown queue number
+  now=$(read_qdisc "$1") || { echo "$now"; return 1; }
+  [[ $now != *: ]] || { echo "chosen by somebody else: tc qdisc show dev $1"; return 1; }
+  shown=$(tc qdisc show dev "$1" 2>&1)
+  [[ $shown != *" $qdisc_handle: root"* ]] || tc qdisc delete dev "$1" root 2>&1 || return 1
+  [ "$(read_qdisc "$1")" != "$2" ] || return 0
+  shown=$(tc qdisc show dev "$1" 2>&1)
+  if [[ ! $shown =~ qdisc\ mq\ 0:\ (dev\ [^ ]+\ )?root ]]; then
+    tc qdisc replace dev "$1" root handle "$qdisc_handle:" "$2" 2>&1
+    return
+  fi
+  tc qdisc replace dev "$1" root handle "$qdisc_handle:" mq 2>&1 || return 1
+  for queue in "$sys/class/net/$1/queues"/tx-*; do
+    [ -e "$queue" ] || { echo "absent: $queue"; return 1; }
+    printf -v number %x $((${queue##*-} + 1))
+    tc qdisc replace dev "$1" parent "$qdisc_handle:$number" "$2" 2>&1 || return 1
+  done
+}

@@ -88,7 +88,9 @@ function lookAt({ kind, target }: Knob): string {
     case "timers":
       return `systemctl list-units --plain --no-legend --state=active ${target} |
         grep . || echo none`;
+    case "qdisc":
     case "cpuset":
+    case "memory":
     case "partition":
     case "irq":
     case "channels":
@@ -178,7 +180,7 @@ test("the preflight tells wanted and seen, and what a lab does not have", { skip
 
 test("what virtual links do not have is unsupported, by asking them", { skip }, async () => {
   const ends = await endsOn("server");
-  for (const id of ["ring-rx", "coalesce-rx-usecs", "cqe-compress"]) {
+  for (const id of ["ring-rx", "coalesce-rx-usecs", "cqe-compress", "qdisc"]) {
     assert.match(ends[id] ?? "missing", /^unsupported, .*\w/);
   }
 });

@@ -52,7 +52,10 @@ systemctl() {
       unit=$3 value=\${4#*=}
       mkdir -p "$root/run/system.control/$unit.d" "$root/cgroup/$unit"
       echo "$4" >"$root/run/system.control/$unit.d/50-\${4%%=*}.conf"
-      echo "$value" >"$root/cgroup/$unit/cpuset.cpus" ;;
+      case $4 in
+        AllowedCPUs=*) echo "$value" >"$root/cgroup/$unit/cpuset.cpus" ;;
+        AllowedMemoryNodes=*) echo "$value" >"$root/cgroup/$unit/cpuset.mems" ;;
+      esac ;;
     start)
       case $2 in
         *.slice) mkdir -p "$root/cgroup/$2"; echo member >"$root/cgroup/$2/cpuset.cpus.partition" ;;

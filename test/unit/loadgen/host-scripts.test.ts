@@ -64,6 +64,15 @@ test("samples the units of a host, and the generator only where it runs", () => 
   assert.deepEqual(unitsIn(startScript(key, gateway, deployment, sampling)), []);
 });
 
+test("forgets what the kernel learned of peers before it notes its state, and runs without that", () => {
+  const lines = (scripts["start"]?.text ?? "").split("\n");
+  const flush = lines.findIndex((line) => line.startsWith("ip tcp_metrics flush"));
+  const noted = lines.findIndex((line) => line.includes("note tcp-metrics ip tcp_metrics show"));
+  assert.ok(flush >= 0 && flush < noted, "the state tells whether it worked");
+  const without = `ip() { echo 'Object "tcp_metrics" is unknown' >&2; return 1; }\n`;
+  execFileSync("bash", ["-e"], { input: `${without}${lines[flush] ?? ""}` });
+});
+
 const container = "ztbench-service.container";
 const namespace = "/run/ztbench/baseline.pods/load.net";
 const [service] = example.units;
