@@ -69,7 +69,8 @@ const wire: Gate = {
 const handshakes: Gate = {
   id: "handshakes",
   shows: "TLS handshakes of a leg while a steady run is measured",
-  limits: everywhere("invalid", 1),
+  // A stall of a lab's shared CPUs lets a pool of HTTP/1.1 grow once, as it does the driver's.
+  limits: byClass(warn(5), invalid(1)),
   wanted: (limit) => `< ${limit} a second on every leg`,
   compare: "less than",
   judge: ({ record, wire: legs }) => {

@@ -370,8 +370,14 @@ const faults: readonly Fault[] = [
   {
     what: "handshakes all the time",
     gate: "handshakes",
+    outcome: "warn",
+    input: { ...lab, wire: [{ ...leg, counts: { fullHandshakes: 300, resumedHandshakes: 300 } }] },
+  },
+  {
+    what: "handshakes all the time on metal",
+    gate: "handshakes",
     outcome: "invalid",
-    input: { ...lab, wire: [{ ...leg, counts: { fullHandshakes: 60, resumedHandshakes: 60 } }] },
+    input: { ...metal, wire: [{ ...leg, counts: { fullHandshakes: 60, resumedHandshakes: 60 } }] },
   },
   {
     what: "a proxy that gave up requests",
