@@ -4,6 +4,7 @@
  */
 import type { Analysis } from "../analysis.ts";
 import { layerTables } from "../attribution-table.ts";
+import { capacityTable, searchesTable } from "../capacity-table.ts";
 import { startsTable, stormTable } from "../cold-start-table.ts";
 import { comparisonTables } from "../table.ts";
 import type { Table } from "../tabular.ts";
@@ -52,6 +53,7 @@ export function renderHtml(analysis: Analysis, evidence: Evidence): string {
 ${summary(analysis, evidence)}
 ${coldStartSection(analysis, styles)}
 ${plots(analysis, styles)}
+${capacitySection(analysis)}
 ${layersSection(analysis)}
 ${furtherSection(evidence)}
 ${topologiesSection(analysis, evidence)}
@@ -73,6 +75,14 @@ ${coldStartPlot(coldStarts, styles)}
 `;
 }
 
+function capacitySection({ capacities }: Analysis): Content {
+  if (capacities === undefined) return undefined;
+  return markup`<section aria-labelledby="capacity"><h2 id="capacity">Capacity</h2>
+${plainTable(capacityTable(capacities))}
+<details><summary>Every search</summary>${plainTable(searchesTable(capacities))}</details></section>
+`;
+}
+
 function layersSection({ attribution }: Analysis): Content {
   if (attribution === undefined) return undefined;
   return markup`<section aria-labelledby="layers"><h2 id="layers">Layers of cost</h2>
@@ -82,7 +92,7 @@ ${layerTables(attribution).map(plainTable)}</section>
 
 function plots(analysis: Analysis, styles: readonly SeriesStyle[]): Markup {
   const { comparison, curves } = analysis;
-  const [, latency, load] = comparisonTables(analysis, "wide");
+  const [, latency, load, matrix] = comparisonTables(analysis, "wide");
   return markup`<section aria-labelledby="blocks"><h2 id="blocks">Every block, with intervals</h2>
 <div class="plots three">${lossPlots(analysis, styles)}</div>
 <p class="note">Thick line: 95 % interval; dot: estimate; small circles: single blocks. Grey band:
@@ -113,6 +123,8 @@ ${latency && plainTable(latency)}</section>
 <section aria-labelledby="cpu"><h2 id="cpu">CPU</h2>
 <div class="plots cpu">${cpuPlot(comparison.treatments)}
 <div>${load && plainTable(load)}</div></div></section>
+<section aria-labelledby="resources"><h2 id="resources">Connections and resources</h2>
+${matrix && plainTable(matrix)}</section>
 `;
 }
 

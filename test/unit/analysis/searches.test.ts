@@ -110,6 +110,7 @@ test("a report shows them in the loss table and in files of their own", async ()
   const table = readFileSync(path.join(bundle, "tables/capacity.txt"), "utf8");
   assert.match(table, /^jwt +1 +600 +1200/m);
   assert.ok(existsSync(path.join(bundle, "tables/capacity.json")));
+  assert.match(readFileSync(path.join(bundle, "report.html"), "utf8"), /id="capacity"/);
 });
 
 test("a probe that was decided otherwise than its requests say is refused", async () => {
