@@ -181,7 +181,8 @@ function medianOf(blocks: readonly BlockCapacity[]): Cell {
   if (first === undefined) return none("not searched");
   if (found.length === 0) return first.lastPassQps;
   const interval = { low: Math.min(...found), high: Math.max(...found), kind: "range" } as const;
-  return value(median(found), "per second", interval);
+  // One block has no spread to show.
+  return value(median(found), "per second", found.length > 1 ? interval : undefined);
 }
 
 /** Only blocks in which both ends were found: a capacity of "at least" has no ratio. */
