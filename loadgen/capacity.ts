@@ -38,6 +38,11 @@ const cleanupSeconds = 300;
 /** Probes are numbered apart from runs, whose numbers name units on the hosts as well. */
 const firstProbe = 100_000;
 
+/** No name of a unit comes twice in a campaign, since the hosts' journals keep old ones. */
+function probeNumber({ block, position }: PlannedSearch, number: number): number {
+  return firstProbe + 1000 * (1000 * block + position) + number;
+}
+
 /** So many probes in a row that broke off end a search: something is wrong beside the rate. */
 const brokenInRowMax = 3;
 
@@ -209,7 +214,7 @@ class Rates {
     const directory = path.join(this.#setting.directory, name);
     await mkdir(directory);
     const load = probeLoad(this.#setting.load, settings, rateQps, seconds);
-    const key = { token, run: firstProbe + 1000 * search.block + number };
+    const key = { token, run: probeNumber(search, number) };
     const { testbed, plan } = options;
     const seed = plan.seed + number;
     const setting = { key, testbed, treatment, load, deployment, seed, directory };
