@@ -2,12 +2,8 @@
  * Capacities under an objective: the bracket of each search, their median over blocks, what a
  * treatment loses against the baseline, and what the ladder shows above and below. Pure.
  */
-import type { CapacitySettings } from "../contracts/capacity.ts";
-import {
-  type CapacityProbe,
-  type CapacitySearch,
-  ceilingLabel,
-} from "../contracts/capacity-search.ts";
+import { type CapacitySettings, ceilingLabel } from "../contracts/capacity.ts";
+import type { CapacityProbe, CapacitySearch } from "../contracts/capacity-search.ts";
 import { baselineOf, capacityLabelOf, type Plan } from "../contracts/plan.ts";
 import type { ProbeResult } from "./capacity-probe.ts";
 import { type Cell, none, numberOf, value } from "./cell.ts";

@@ -5,9 +5,6 @@ import { deploymentSchema } from "./deployment.ts";
 import { loadSchema, treatmentSchema } from "./plan.ts";
 import { recordSchema } from "./record.ts";
 
-/** Label of the search against the null server; no treatment may have it. */
-export const ceilingLabel = "ceiling";
-
 /** One rate that was tried. Its files are the same as those of a run. */
 export const capacityProbeSchema = z.strictObject({
   /** Directory of its files inside the search's, e.g. `007-search-1500`. */

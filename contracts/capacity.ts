@@ -53,3 +53,6 @@ export type CapacitySettings = z.infer<typeof capacitySchema>;
 /** What a probe was sent for. */
 export const probePurposes = ["search", "confirm", "up", "down"] as const;
 export type ProbePurpose = (typeof probePurposes)[number];
+
+/** Label of the search against the null server; no treatment may have it. */
+export const ceilingLabel = "ceiling";

@@ -1,6 +1,6 @@
 /** The plan document: what a campaign measures, hashed before the first request. */
 import { z } from "zod";
-import { capacitySchema } from "./capacity.ts";
+import { capacitySchema, ceilingLabel } from "./capacity.ts";
 import { runtimeSchema } from "./deployment.ts";
 import { labelsOf, ladderSchema } from "./ladder.ts";
 
@@ -208,6 +208,10 @@ export const planSchema = z
       if (first === undefined) seen.set(treatment.label, index);
       else {
         complain(["treatments", index, "label"], `label is already used by treatments[${first}]`);
+      }
+      if (plan.capacity !== undefined && treatment.label === ceilingLabel) {
+        const message = "must be another one, the search against the null server has it";
+        complain(["treatments", index, "label"], message);
       }
     });
     const least = blocksForPublication[plan.publishes ?? "nothing"];

@@ -5,12 +5,8 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  ceilingLabel,
-  type CapacityProbe,
-  type CapacitySearch,
-} from "../contracts/capacity-search.ts";
-import type { CapacitySettings, ProbePurpose } from "../contracts/capacity.ts";
+import type { CapacityProbe, CapacitySearch } from "../contracts/capacity-search.ts";
+import { type CapacitySettings, ceilingLabel, type ProbePurpose } from "../contracts/capacity.ts";
 import type { Deployment } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
 import {
@@ -136,7 +132,7 @@ async function executeSearch(
   }
 }
 
-/** The null server is driven as the baseline is, so that both share client and path. */
+/** The null server is driven as the baseline is, on the hosts' own network. */
 function treatmentOf(plan: Plan, label: string): Treatment {
   const wanted = label === ceilingLabel ? plan.baseline : label;
   const treatment = plan.treatments.find((candidate) => candidate.label === wanted);

@@ -37,6 +37,11 @@ test("each block searches every steady treatment and the null server once", () =
   );
 });
 
+test("no treatment has the label of the search against the null server", () => {
+  const refused = /must be another one, the search against the null server has it/;
+  assert.throws(() => planOf([{ label: "ceiling", topology: "jwt" }]), refused);
+});
+
 test("treatments that differ in their rate only are searched once", () => {
   const plan = planOf([
     { label: "baseline-fast", topology: "baseline", rateQps: 200 },
