@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ztbench/service/internal/rawhttp"
 )
 
 func start(t *testing.T) string {
@@ -101,7 +103,7 @@ func TestClosesAConnectionWhoseHeaderHasNoEnd(t *testing.T) {
 	}
 	defer connection.Close()
 	connection.SetDeadline(time.Now().Add(5 * time.Second))
-	io.WriteString(connection, strings.Repeat("x", headerBytesMax))
+	io.WriteString(connection, strings.Repeat("x", rawhttp.HeaderBytesMax))
 	if _, err := connection.Read(make([]byte, 1)); err == nil {
 		t.Fatal("what is no request was answered")
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ztbench/service/internal/program"
+	"ztbench/service/internal/rawhttp"
 )
 
 const maxDelay = time.Second
@@ -42,5 +43,5 @@ func run(ctx context.Context, args []string) error {
 	}
 	// Whoever asked for any port must be told which it is.
 	fmt.Fprintln(os.Stdout, listener.Addr())
-	return serve(ctx, listener, proxy{to: to, delay: delay})
+	return rawhttp.Serve(ctx, listener, proxy{to: to, delay: delay}.pass)
 }

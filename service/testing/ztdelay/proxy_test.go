@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ztbench/service/internal/null"
+	"ztbench/service/internal/rawhttp"
 )
 
 func listen(t *testing.T) net.Listener {
@@ -28,7 +29,7 @@ func start(t *testing.T, delay time.Duration) string {
 	front, back := listen(t), listen(t)
 	done := make(chan error, 2)
 	go func() { done <- null.Serve(ctx, back, null.Answer(8)) }()
-	go func() { done <- serve(ctx, front, proxy{back.Addr().String(), delay}) }()
+	go func() { done <- rawhttp.Serve(ctx, front, proxy{back.Addr().String(), delay}.pass) }()
 	t.Cleanup(func() {
 		cancel()
 		for range 2 {
