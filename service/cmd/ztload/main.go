@@ -11,37 +11,40 @@ import (
 	"ztbench/service/internal/program"
 )
 
-const usage = `usage: ztload targets|attack|encode|rows|split [flags]
+const usage = `usage: ztload targets|attack|connect|encode|rows|split [flags]
   targets  write a vegeta targets file, one target for each token
   attack   send requests on a planned schedule, write vegeta records and the plan
+  connect  send requests one after another, each on a connection of its own, write what each took
   encode   turn vegeta records into gzipped CSV rows
   rows     turn vegeta records into vegeta's CSV on standard output, without bodies and headers
   split    the same as encode, warm-up and measured requests apart, with the plan of the latter
 "ztload COMMAND -help" lists the flags`
 
+const commands = "targets, attack, connect, encode, rows or split"
+
 func main() { program.Run("ztload", run) }
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return program.Usagef("command: missing, want targets, attack, encode, rows or split\n%s", usage)
+		return program.Usagef("command: missing, want %s\n%s", commands, usage)
 	}
 	switch command, rest := args[0], args[1:]; command {
 	case "targets":
 		return targets(rest)
 	case "attack":
 		return attack(ctx, rest)
+	case "connect":
+		return connect(ctx, rest)
 	case "encode":
 		return encode(rest)
 	case "rows":
 		return rows(rest)
 	case "split":
 		return split(rest)
-	case "connect":
-		return connect(ctx, rest)
 	case "-help", "--help", "-h", "-version", "--version":
 		return program.NewFlags("ztload").Read(args)
 	default:
-		return program.Usagef("command: unknown, %q, want targets, attack, encode, rows or split", command)
+		return program.Usagef("command: unknown, %q, want %s", command, commands)
 	}
 }
 
