@@ -145,7 +145,9 @@ export function loadScript(key: RunKey, host: Host, attack: Attack, rr: boolean)
   const start = (name: string, command: readonly string[], traced = {}): string => {
     const environment = { ...common.environment, ...traced };
     const unit = startCommand({ ...common, name, command, environment });
-    return `${line(unit)} || { code=$?; grep -v '^gc ' ${log} | tail -n 5 >&2; exit "$code"; }`;
+    // A log without other lines is no failure of grep's: the code to tell is the driver's.
+    const tell = `{ grep -v '^gc ' ${log} || true; } | tail -n 5 >&2`;
+    return `${line(unit)} || { code=$?; ${tell}; exit "$code"; }`;
   };
   const prewarm = prewarmCommand(attack);
   const { load } = attack;
@@ -308,7 +310,9 @@ function unitLines(
  * alive as long as its first process is.
  */
 function containerState(name: string, cgroup: string, file: string): string {
-  const oldest = `grep -ls ${shellWord(cgroup)} /proc/[0-9]*/cgroup | sort -V | head -n 1`;
+  // None found is a result, and a process that ends under grep's eyes is no failure either.
+  const found = `{ grep -ls ${shellWord(cgroup)} /proc/[0-9]*/cgroup || true; }`;
+  const oldest = `${found} | sort -V | sed -n 1p`;
   return [
     `process=$(${oldest} | cut -d/ -f3)`,
     `printf '\\nId=%s\\nActiveState=%s\\nMainPID=%s\\n' ${shellWord(name)} ` +

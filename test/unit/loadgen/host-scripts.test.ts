@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { test } from "node:test";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, test } from "node:test";
 import { loadSchema, treatmentSchema } from "../../../contracts/plan.ts";
 import {
   clearScript,
@@ -14,6 +17,14 @@ import {
 import { probeScript } from "../../../loadgen/probes.ts";
 import type { RemoteScript } from "../../../loadgen/ssh.ts";
 import { exampleDeployment, exampleTestbed } from "./example.ts";
+
+const scratch = mkdtempSync(path.join(tmpdir(), "ztbench-scripts-"));
+after(() => {
+  rmSync(scratch, { recursive: true });
+});
+
+/** As scripts are run on hosts. */
+const strict = ["-e", "-u", "-o", "pipefail"];
 
 const key = { token: "00c0ffee", run: 7 };
 const [client, gateway, server] = exampleTestbed().hosts;
@@ -110,11 +121,24 @@ test("notes of a container which process it is, and that it is gone", () => {
     const units = [{ ...service, name: container, cgroup }];
     const { text } = startScript(key, server, { ...pods, units }, sampling);
     const script = noteOf(text).replace(/>>\S+/, "");
-    return execFileSync("bash", ["-e"], { input: script, encoding: "utf8" });
+    return execFileSync("bash", strict, { input: script, encoding: "utf8" });
   };
   assert.equal(run("/no-such-group"), `\nId=${container}\nActiveState=\nMainPID=\n`);
   // Each process is in some group.
   assert.match(run("/"), new RegExp(`^\nId=${container}\nActiveState=active\nMainPID=\\d+\n$`));
+});
+
+test("a driver that fails without a word, or with collections of garbage only, tells its code", () => {
+  const log = "/run/ztbench/run/00c0ffee-7/out/load.log";
+  for (const said of ["", "gc 1 @0.1s 0%: 0.1+0.2\n", "too many open files\n"]) {
+    const start = (scripts["load"]?.text ?? "").split("\n").find((line) => line.includes(log));
+    assert.ok(start);
+    const file = path.join(scratch, "load.log");
+    writeFileSync(file, said);
+    const input = `systemd-run() { return 137; }\n${start.replaceAll(log, file)}`;
+    const { status, stderr } = spawnSync("bash", strict, { input, encoding: "utf8" });
+    assert.deepEqual([status, stderr], [137, said.startsWith("gc ") ? "" : said]);
+  }
 });
 
 test("sends load, and looks at its connections, from the namespace of the entry", () => {
