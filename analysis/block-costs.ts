@@ -1,6 +1,6 @@
 /** What each treatment costs in each block: the figures that layers are differences of. Pure. */
 import { isMeasured, type MeasuredRun } from "./blocks.ts";
-import { type Cell, none, numberOf, value } from "./cell.ts";
+import { type Cell, none, numberOf, sumOf, value } from "./cell.ts";
 import type { JudgedRun } from "./judged-run.ts";
 import type { DifferenceEstimate } from "./loss.ts";
 import { mean, meanInterval } from "./statistics.ts";
@@ -49,19 +49,13 @@ function meanOf(runs: readonly MeasuredRun[]): Readonly<Record<Quantity, Cell>> 
 function quantitiesOf({ latency, resources }: MeasuredRun): Readonly<Record<Quantity, Cell>> {
   const { response, failed } = latency;
   const control = resources.units.filter(({ kind }) => kind === "control" || kind === "issuer");
-  const controlCores = control.map(({ cores }) => cores);
-  const absent = controlCores.find((cell) => cell.kind === "none");
   return {
     // A failed request has no time: a mean of the others would be too good.
     meanNs: failed > 0 ? none(`${failed} requests failed`) : response.meanNs,
     cpuUs: resources.cpuPerRequest,
     cores: resources.cores,
     controlCores:
-      absent ??
-      value(
-        controlCores.reduce((sum, cell) => sum + (numberOf(cell) ?? 0), 0),
-        "cores",
-      ),
+      control.length === 0 ? value(0, "cores") : sumOf(control.map(({ cores }) => cores)),
     p50Ns: response.quantiles.p50,
     p99Ns: response.quantiles.p99,
   };

@@ -40,3 +40,13 @@ export function none(reason: string): ReasonCell {
 export function numberOf(cell: Cell): number | undefined {
   return cell.kind === "value" ? cell.value : undefined;
 }
+
+/** The sum of cells of one unit; the first that has no number says why there is none. */
+export function sumOf(cells: readonly Cell[]): Cell {
+  let total: ValueCell | undefined;
+  for (const cell of cells) {
+    if (cell.kind === "none") return cell;
+    total = value((total?.value ?? 0) + cell.value, cell.unit);
+  }
+  return total ?? none("no unit is counted");
+}

@@ -3,7 +3,7 @@
  * what must be the same before and after. Read from the sampler's text and from what commands
  * printed; judges nothing.
  */
-import { type Cell, none, value } from "./cell.ts";
+import { type Cell, none, sumOf, value } from "./cell.ts";
 import { fieldOf, growthWithin, pointsOf, type Sample } from "./samples.ts";
 
 /** Readings that cover less than half of the run say too little. */
@@ -72,7 +72,7 @@ export function hostEvidenceOf(
     softnetDropped: grown("/proc/net/softnet_stat", (text) => softnet(text, 1)),
     softnetSqueezed: grown("/proc/net/softnet_stat", (text) => softnet(text, 2)),
     retransmitShare: shareOf(tcp("RetransSegs"), tcp("OutSegs")),
-    listenDrops: sumOf(extended("ListenOverflows"), extended("ListenDrops")),
+    listenDrops: sumOf([extended("ListenOverflows"), extended("ListenDrops")]),
     tcpTimeouts: extended("TCPTimeouts"),
     portShare: portShareOf(samples, edges[1]),
     conntrackShare: conntrackOf(edges[1]),
@@ -122,11 +122,6 @@ function shareOf(part: Cell, whole: Cell): Cell {
   if (part.kind === "none") return part;
   if (whole.kind === "none") return whole;
   return whole.value > 0 ? value(part.value / whole.value, "share") : none("nothing was sent");
-}
-
-function sumOf(a: Cell, b: Cell): Cell {
-  if (a.kind === "none") return a;
-  return b.kind === "none" ? b : value(a.value + b.value, "count");
 }
 
 const statFields = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"] as const;

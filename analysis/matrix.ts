@@ -4,7 +4,7 @@
  */
 import { parseCpuList } from "../contracts/cpu-list.ts";
 import type { Manifest } from "../contracts/manifest.ts";
-import { type Cell, none, numberOf, value } from "./cell.ts";
+import { type Cell, none, numberOf, sumOf, value } from "./cell.ts";
 import type { GateInput } from "./gates/input.ts";
 import { softirqAccounting } from "./resources.ts";
 
@@ -46,8 +46,8 @@ export function matrixOf(source: Source, facts: Manifest["facts"]): RunMatrix {
     connectNs: connect?.connectNs ?? unasked,
     firstByteNs: connect?.firstByteNs ?? unasked,
     inFlightMost: value(shape.inFlightMost, "count"),
-    memory: total(counted.map(({ memory }) => memory)),
-    openFiles: total(counted.map(({ openFiles }) => openFiles)),
+    memory: sumOf(counted.map(({ memory }) => memory)),
+    openFiles: sumOf(counted.map(({ openFiles }) => openFiles)),
     networkBytesPerRequest: networkBytes(source),
     interruptCores: interruptCores(source, facts),
     ...sessions(source),
@@ -55,20 +55,9 @@ export function matrixOf(source: Source, facts: Manifest["facts"]): RunMatrix {
   };
 }
 
-function total(cells: readonly Cell[]): Cell {
-  const [first] = cells;
-  if (first === undefined) return none("no unit is counted");
-  const absent = cells.find((cell) => cell.kind === "none");
-  if (absent !== undefined || first.kind === "none") return absent ?? first;
-  return value(
-    cells.reduce((sum, cell) => sum + (numberOf(cell) ?? 0), 0),
-    first.unit,
-  );
-}
-
 /** All links of all hosts, both directions: a byte between two hosts counts at either end. */
 function networkBytes({ hosts, latency }: Source): Cell {
-  const bytes = total([...hosts.values()].map((host) => host.networkBytes));
+  const bytes = sumOf([...hosts.values()].map((host) => host.networkBytes));
   if (bytes.kind === "none") return bytes;
   return latency.sent > 0 ? value(bytes.value / latency.sent, "bytes") : none("no requests");
 }

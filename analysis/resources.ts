@@ -5,7 +5,7 @@
 import type { Manifest } from "../contracts/manifest.ts";
 import type { RunRecord } from "../contracts/record.ts";
 import type { Unit as DeployedUnit } from "../contracts/deployment.ts";
-import { type Cell, none, numberOf, value } from "./cell.ts";
+import { type Cell, none, numberOf, sumOf, value } from "./cell.ts";
 import type { RunLatency } from "./latency.ts";
 import {
   fieldOf,
@@ -90,12 +90,12 @@ export function measureResources(
   const generatorCores = numberOf(generator.cores);
   return {
     units: [...units, generator],
-    cpuPerRequest: sum(counted.map((use) => use.cpuPerRequest)),
-    cores: sum(counted.map((use) => use.cores)),
+    cpuPerRequest: sumOf(counted.map((use) => use.cpuPerRequest)),
+    cores: sumOf(counted.map((use) => use.cores)),
     cpuPerRequestByKind: Object.fromEntries(
       kinds.map((kind) => [
         kind,
-        sum(counted.filter((use) => use.kind === kind).map((use) => use.cpuPerRequest)),
+        sumOf(counted.filter((use) => use.kind === kind).map((use) => use.cpuPerRequest)),
       ]),
     ),
     generatorCpuPerRequest: generator.cpuPerRequest,
@@ -259,18 +259,6 @@ function countRestarts(own: readonly Sample[]): Cell {
   if (states.length === 0) return none("not sampled");
   const changes = states.filter((state, index) => index > 0 && state !== states[index - 1]);
   return value(changes.length, "count");
-}
-
-function sum(cells: readonly Cell[]): Cell {
-  let total: Cell | undefined;
-  for (const cell of cells) {
-    if (cell.kind === "none") return cell;
-    total = value(
-      (numberOf(total ?? cell) ?? 0) + (total === undefined ? 0 : cell.value),
-      cell.unit,
-    );
-  }
-  return total ?? none("no unit is counted");
 }
 
 function shareOf(cores: number | undefined, cpus: string, cell: Cell): Cell {
