@@ -43,6 +43,8 @@ export type Transport = {
   close(): Promise<void>;
 };
 
+const busyHint = "check the load of the host and its journal";
+
 /** Over its own deadline the host has this long to say so. */
 const graceSeconds = 5;
 
@@ -116,7 +118,7 @@ async function spawn(
   signal: AbortSignal,
   unpackInto?: string,
 ): Promise<Output> {
-  if (isAborted(signal)) throw interrupted(host);
+  if (isAborted(signal)) throw ended(host, script, signal);
   const words = (script.arguments ?? []).map(shellWord).join(" ");
   const command = `timeout ${script.timeoutSeconds} bash -s -- ${words}`;
   const deadline = AbortSignal.timeout((script.timeoutSeconds + graceSeconds) * 1000);
@@ -129,7 +131,7 @@ async function spawn(
     detached: true,
   });
   // Without its first part's exit code a pipe would blame tar for a host that is gone.
-  const ended =
+  const output =
     unpackInto === undefined
       ? await shell`ssh -F ${config} ${host.name} ${command}`
       : await shell`ssh -F ${config} ${host.name} ${command} |
@@ -137,11 +139,11 @@ async function spawn(
             codes=("\${PIPESTATUS[@]}")
             exit "$((codes[0] ? codes[0] : codes[1]))"
           }`;
-  if (isAborted(signal)) throw interrupted(host);
+  if (isAborted(signal)) throw ended(host, script, signal);
   // 124 is `timeout`'s word for a script that was ended by the host.
-  if (deadline.aborted || ended.exitCode === 124) throw late(host, script);
-  if (ended.exitCode === 255) throw sshFailure(host, ended.stderr);
-  return { code: ended.exitCode ?? 1, stdout: ended.stdout, stderr: ended.stderr };
+  if (deadline.aborted || output.exitCode === 124) throw late(host, script);
+  if (output.exitCode === 255) throw sshFailure(host, output.stderr);
+  return { code: output.exitCode ?? 1, stdout: output.stdout, stderr: output.stderr };
 }
 
 /** A call, since the compiler takes a property for constant while nothing is seen to change it. */
@@ -149,15 +151,24 @@ function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
-function interrupted(host: Host): Failure {
-  return new Failure("interrupted", `host ${host.name}: interrupted`);
+/** By the user, or by a bound on all that its caller does. */
+function ended(host: Host, script: RemoteScript, signal: AbortSignal): Failure {
+  const { reason } = signal as { readonly reason: unknown };
+  if (!(reason instanceof Error && reason.name === "TimeoutError")) {
+    return new Failure("interrupted", `host ${host.name}: interrupted`);
+  }
+  return new Failure(
+    "testbed",
+    `host ${host.name}: ${script.title} was not done in the time for all of its step`,
+    { hint: busyHint },
+  );
 }
 
 function late(host: Host, script: RemoteScript): Failure {
   return new Failure(
     "testbed",
     `host ${host.name}: ${script.title} was not done in ${script.timeoutSeconds} s`,
-    { hint: "check the load of the host and its journal" },
+    { hint: busyHint },
   );
 }
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
+import { Failure } from "../../../contracts/failure.ts";
 import { renderKnownHosts, renderSshConfig } from "../../../loadgen/ssh-config.ts";
 import { sshFailure } from "../../../loadgen/ssh-failure.ts";
 import { openTransport, shellWord } from "../../../loadgen/ssh.ts";
@@ -9,6 +11,7 @@ import { exampleTestbed } from "./example.ts";
 
 const testbed = exampleTestbed();
 const [client] = testbed.hosts;
+const never = new AbortController().signal;
 assert.ok(client);
 
 test("pins one key a host under a name that no address can match", () => {
@@ -101,6 +104,25 @@ test("names the host whose private key cannot be read, before anything is sent",
     openTransport(testbed),
     /host client: identityFile cannot be read, found \/keys\/id/,
   );
+});
+
+test("tells a bound of the caller, which is the hosts' doing, from an interruption", async () => {
+  const hosts = testbed.hosts.map((host) => ({ ...host, identityFile: import.meta.filename }));
+  const transport = await openTransport({ ...testbed, hosts });
+  const script = { title: "clearing of a run", text: "true", timeoutSeconds: 1 };
+  const failureOf = (signal: AbortSignal) =>
+    transport.run("client", script, signal).catch((error: unknown) => error);
+  const bound = AbortSignal.timeout(1);
+  // Its timer does not keep a process alive that has nothing else to do.
+  for (const end = Date.now() + 5000; !bound.aborted && Date.now() < end;) await delay(1);
+  const late = await failureOf(AbortSignal.any([never, bound]));
+  assert.ok(late instanceof Failure);
+  assert.equal(late.code, "testbed");
+  assert.match(late.message, /^host client: clearing of a run was not done in the time/);
+  const interrupted = await failureOf(AbortSignal.abort());
+  assert.ok(interrupted instanceof Failure);
+  assert.equal(interrupted.code, "interrupted");
+  await transport.close();
 });
 
 test("quotes any word so that a shell takes it as it is", () => {
