@@ -4,7 +4,7 @@ import type { LossMetricId } from "./blocks.ts";
 import { Footnotes, formatChange, formatRatio } from "./format.ts";
 import type { SettingDifference } from "./settings.ts";
 import { left, right, type Table } from "./tabular.ts";
-import { layOut, wrap } from "./text.ts";
+import { joinBlocks, layOut } from "./text.ts";
 
 const titles: Readonly<Record<LossMetricId, string>> = {
   responseP50: "p50",
@@ -27,7 +27,7 @@ export function renderAgreement(agreement: Agreement): string {
     ...settingLines("What else differs", told),
     [`conclusion: ${agreement.conclusion}`],
   ];
-  return blocks.map((lines) => lines.flatMap(wrap).join("\n")).join("\n\n");
+  return joinBlocks(blocks);
 }
 
 function settingLines(title: string, differences: readonly SettingDifference[]): string[][] {

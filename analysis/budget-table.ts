@@ -3,18 +3,12 @@ import type { BudgetReport, BudgetResult } from "./budget.ts";
 import type { Unit } from "./cell.ts";
 import { Footnotes } from "./format.ts";
 import { left, right, type Table } from "./tabular.ts";
-import { layOut, wrap } from "./text.ts";
+import { joinBlocks, layOut } from "./text.ts";
 
 /** One row an entry and treatment, at most 100 columns wide. */
 export function renderBudget(report: BudgetReport): string {
-  const lines = [
-    `${report.budget}: ${report.purpose}`,
-    "",
-    ...layOut(budgetTable(report)),
-    "",
-    `conclusion: ${report.outcome}`,
-  ];
-  return lines.flatMap(wrap).join("\n");
+  const head = [`${report.budget}: ${report.purpose}`];
+  return joinBlocks([head, layOut(budgetTable(report)), [`conclusion: ${report.outcome}`]]);
 }
 
 function budgetTable({ results }: BudgetReport): Table {

@@ -3,11 +3,11 @@ import type { ClaimRow, ClaimsComparison } from "./claims.ts";
 import { Footnotes, formatCell } from "./format.ts";
 import { renderTable } from "./markdown.ts";
 import type { Table } from "./tabular.ts";
-import { layOut, wrap } from "./text.ts";
+import { renderTables } from "./text.ts";
 
 /** For a terminal, at most 100 columns wide. */
 export function renderClaimsText(comparison: ClaimsComparison): string {
-  return `${layOut(claimsTable(comparison)).flatMap(wrap).join("\n")}\n`;
+  return renderTables([claimsTable(comparison)]);
 }
 
 export function renderClaimsMarkdown(comparison: ClaimsComparison): string {

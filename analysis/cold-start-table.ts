@@ -5,6 +5,11 @@ import { Footnotes, formatCell } from "./format.ts";
 import { median } from "./statistics.ts";
 import { left, right, type Table } from "./tabular.ts";
 
+/** All that is told of cold starts. */
+export function coldStartTables(starts: ColdStarts): readonly Table[] {
+  return [stormTable(starts), startsTable(starts), ...timelineTables(starts)];
+}
+
 /** How often a start was a storm, one row a treatment; the table that goes beside others. */
 export function stormTable({ settings, treatments }: ColdStarts): Table {
   const notes = new Footnotes();
@@ -128,7 +133,7 @@ function worstObserver(treatments: readonly ColdTreatment[]): Cell {
 }
 
 /** For each treatment the start that opened most connections, second by second. */
-export function timelineTables({ treatments }: ColdStarts): readonly Table[] {
+function timelineTables({ treatments }: ColdStarts): readonly Table[] {
   return treatments.flatMap(({ label, starts }) => {
     const rank = ({ start }: (typeof starts)[number]): number => numberOf(start.opened) ?? -1;
     const [most] = [...starts].sort((a, b) => rank(b) - rank(a));

@@ -7,12 +7,12 @@ import { dirname, join } from "node:path";
 import type { Analysis } from "./analysis.ts";
 import { layerTables } from "./attribution-table.ts";
 import { capacityTable, searchesTable } from "./capacity-table.ts";
-import { renderColdMarkdown, renderColdText } from "./cold-start-text.ts";
+import { coldStartTables } from "./cold-start-table.ts";
 import { renderCsv } from "./csv.ts";
 import { renderJson } from "./json.ts";
 import { renderMarkdown, renderTable } from "./markdown.ts";
 import type { Table } from "./tabular.ts";
-import { layOut, renderText, wrap } from "./text.ts";
+import { renderTables, renderText } from "./text.ts";
 
 /** Takes one derived file; its path is relative to the bundle, with `/`. */
 export type TakeFile = (file: string, text: string) => Promise<void>;
@@ -40,10 +40,9 @@ export async function takeTables(analysis: Analysis, take: TakeFile): Promise<vo
   if (attribution !== undefined) {
     await takeAs("layers", layerTables(attribution), attribution, take);
   }
-  if (coldStarts === undefined) return;
-  await take("tables/cold-start.txt", renderColdText(coldStarts));
-  await take("tables/cold-start.md", renderColdMarkdown(coldStarts));
-  await take("tables/cold-start.json", `${JSON.stringify(coldStarts, null, 2)}\n`);
+  if (coldStarts !== undefined) {
+    await takeAs("cold-start", coldStartTables(coldStarts), coldStarts, take);
+  }
 }
 
 /** Tables of one subject for terminals and for Markdown, and what they are made of. */
@@ -53,8 +52,7 @@ async function takeAs(
   data: object,
   take: TakeFile,
 ): Promise<void> {
-  const text = tables.map((table) => layOut(table).flatMap(wrap).join("\n")).join("\n\n");
-  await take(`tables/${name}.txt`, `${text}\n`);
+  await take(`tables/${name}.txt`, renderTables(tables));
   await take(`tables/${name}.md`, tables.map(renderTable).join("\n"));
   await take(`tables/${name}.json`, `${JSON.stringify(data, null, 2)}\n`);
 }

@@ -23,7 +23,17 @@ export function renderText(analysis: Analysis): string {
     ...(wire.length === 0 ? [] : [["Seen on the wire", ...wire]]),
     stampLines(stamp),
   ];
-  return `${blocks.map((lines) => lines.flatMap(wrap).join("\n")).join("\n\n")}\n`;
+  return `${joinBlocks(blocks)}\n`;
+}
+
+/** Tables one below the other, as the comparison's stand. */
+export function renderTables(tables: readonly Table[]): string {
+  return `${joinBlocks(tables.map(layOut))}\n`;
+}
+
+/** Blocks of lines, wrapped, with an empty line between two. */
+export function joinBlocks(blocks: readonly (readonly string[])[]): string {
+  return blocks.map((lines) => lines.flatMap(wrap).join("\n")).join("\n\n");
 }
 
 export function layOut({ title, columns, rows, notes }: Table): string[] {
@@ -45,7 +55,7 @@ export function layOut({ title, columns, rows, notes }: Table): string[] {
 }
 
 /** Breaks a line that is too long at spaces; what follows is indented. */
-export function wrap(line: string): string[] {
+function wrap(line: string): string[] {
   const lines: string[] = [];
   let rest = line;
   while (rest.length > columnsMax) {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { analyse } from "../../../analysis/report.ts";
 import { none, value } from "../../../analysis/cell.ts";
 import { type ColdStart, describeStart, summariseStarts } from "../../../analysis/cold-start.ts";
-import { renderColdText } from "../../../analysis/cold-start-text.ts";
+import { coldStartTables } from "../../../analysis/cold-start-table.ts";
 import { readConnections } from "../../../analysis/connections.ts";
 import {
   activeOpens,
@@ -15,6 +15,7 @@ import {
 import { parseSamples, type Sample } from "../../../analysis/samples.ts";
 import { quantileOf, recoveryOf, SecondLatency } from "../../../analysis/second-latency.ts";
 import { wilsonInterval } from "../../../analysis/statistics.ts";
+import { renderTables } from "../../../analysis/text.ts";
 import type { Plan } from "../../../contracts/plan.ts";
 import {
   makeBundle,
@@ -239,7 +240,7 @@ test("storms are counted over the starts that are valid, and the others are name
     { name: "4", reason: "rows: 1, wanted 2" },
   ]);
   assert.ok(found);
-  const text = renderColdText(found);
+  const text = renderTables(coldStartTables(found));
   assert.match(text, /^gateway +1 of 2 +50 \[9–91\] +102 \[4–200\] +102 +/m);
   assert.match(text, /^baseline +- +- /m);
   for (const line of text.split("\n")) assert.ok(line.length <= 100, line);

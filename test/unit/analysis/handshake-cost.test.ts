@@ -7,7 +7,7 @@ import { attribute } from "../../../analysis/attribution.ts";
 import { none, value } from "../../../analysis/cell.ts";
 import type { HandshakeCost, HandshakeCosts } from "../../../analysis/handshake-cost.ts";
 import type { JudgedRun } from "../../../analysis/judged-run.ts";
-import { layOut, wrap } from "../../../analysis/text.ts";
+import { renderTables } from "../../../analysis/text.ts";
 import { type Plan, planSchema } from "../../../contracts/plan.ts";
 import { normal, seeded } from "../../support/bundle.ts";
 import { assertGolden } from "../../support/golden.ts";
@@ -217,6 +217,6 @@ test("an arm whose treatment closes connections otherwise is refused", () => {
 test("the tables of layers are the reviewed ones", () => {
   const found = attribute(planOf(5), runsOf(5, 20));
   assert.ok(found);
-  const text = layerTables(found).map((table) => layOut(table).flatMap(wrap).join("\n"));
-  assertGolden(path.join(import.meta.dirname, "golden", "layers.txt"), `${text.join("\n\n")}\n`);
+  const golden = path.join(import.meta.dirname, "golden", "layers.txt");
+  assertGolden(golden, renderTables(layerTables(found)));
 });
