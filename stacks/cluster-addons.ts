@@ -66,7 +66,8 @@ type IstioSource = {
 /**
  * Installs what the testbed asks for, and waits until it is usable.
  *
- * @returns outputs: `controlAddress`, where the cluster has no name server
+ * @returns outputs: `mesh`, or `network` where there is a pod network and no mesh; with a mesh also
+ *   `controlAddress`, where the cluster has no name server
  */
 export async function installAddons(args: AddonsArgs): Promise<Record<string, unknown>> {
   const { cluster, testbed, settings, store } = args;

@@ -38,7 +38,7 @@ type Look<T> = { readonly found: T } | { readonly problem: string };
 export async function awaitDefinitions(
   api: KubernetesApi,
   names: readonly string[],
-  patience: Patience = defaultPatience,
+  patience: Patience,
 ): Promise<void> {
   for (const name of names) {
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
@@ -56,7 +56,7 @@ export async function awaitDefinitions(
 export async function awaitCalico(
   api: KubernetesApi,
   part: string,
-  patience: Patience = defaultPatience,
+  patience: Patience,
 ): Promise<void> {
   const path = `/apis/operator.tigera.io/v1/tigerastatuses/${part}`;
   await until(patience, `calico: part ${part} is not available`, async () =>
@@ -70,10 +70,7 @@ export async function awaitCalico(
  *
  * @throws Failure `testbed` if the webhook does not answer, or does not inject
  */
-export async function awaitInjection(
-  api: KubernetesApi,
-  patience: Patience = defaultPatience,
-): Promise<void> {
+export async function awaitInjection(api: KubernetesApi, patience: Patience): Promise<void> {
   await until(patience, "mesh: sidecar injector is not usable", async () =>
     lookForSidecar(await api.post("/api/v1/namespaces/default/pods?dryRun=All", injectablePod)),
   );
@@ -84,7 +81,7 @@ export async function addressOfService(
   api: KubernetesApi,
   namespace: string,
   name: string,
-  patience: Patience = defaultPatience,
+  patience: Patience,
 ): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/services/${name}`;
   return until(patience, `service ${namespace}/${name}: has no address`, async () => {
