@@ -27,7 +27,7 @@ export function releaseImages(version: string, imagesFrom: "archives" | "registr
 
 export type ReleaseSettings = {
   readonly images: IstioImages;
-  /** `era`: Istio 1.20; `lab`: the development build, whose proxies lack Istio's own filters. */
+  /** `era`: Istio's own releases, from 1.20 on; `lab`: proxies that lack Istio's own filters. */
   readonly set: "era" | "lab";
   /** Label of the node that the control plane goes to. */
   readonly nodeSelector: Readonly<Record<string, string>>;
@@ -35,9 +35,9 @@ export type ReleaseSettings = {
 
 type SetValues = { readonly env: object; readonly proxy: object };
 
-/** What the charts of one version set understand and those of the other do not. */
+/** What the lab's proxies need to be told, and not all charts of releases understand. */
 const valuesOf: Readonly<Record<ReleaseSettings["set"], SetValues>> = {
-  // No name stands for no tracer there; with tracing off none is used.
+  // In Istio 1.20 no name stands for no tracer; with tracing off none is used.
   era: { env: {}, proxy: {} },
   lab: { env: { ...controlEnvironment }, proxy: { tracer: "none" } },
 };

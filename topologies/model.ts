@@ -18,8 +18,8 @@ export type TopologyNode = {
   readonly account?: string;
   /** Of a sidecar: `bytes` are passed on unread; absent: it speaks HTTP on both sides. */
   readonly carries?: "bytes";
-  /** Of a service: what answers. `nothing` has no identity, no counters and no checks. */
-  readonly answers?: "identity" | "nothing";
+  /** Of a service: `nothing` has no identity, counters or checks; absent: it tells who called. */
+  readonly answers?: "nothing";
 };
 
 export type HttpVersion = "1.1" | "2";
