@@ -20,9 +20,8 @@ import { istioRecipes, podControlPlane } from "./istio.ts";
 import { kubernetesRecipes } from "./kubernetes.ts";
 import { type ListingRow, renderListing } from "./listing.ts";
 import { readToolsManifest, type ToolsManifest } from "./manifest.ts";
-import { toolPaths } from "./paths.ts";
+import { pluginFiles, toolPaths } from "./paths.ts";
 import {
-  commandPluginFile,
   envoyRecipe,
   type ProgramGroup,
   pulumiRecipes,
@@ -164,7 +163,7 @@ async function placedCommandPlugin(
   const { name, version } = standIn;
   const provenance = "fetched by pulumi plugin install; digest recorded, not pinned";
   return placement(
-    { name, version, author: "upstream", provenance, files: [commandPluginFile] },
+    { name, version, author: "upstream", provenance, files: [pluginFiles.command] },
     found,
   );
 }

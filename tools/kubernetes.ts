@@ -3,14 +3,8 @@
  * to run pods, and Pulumi's provider for both. All optional, since they take long to build.
  */
 import { goProgram } from "./go-program.ts";
-import {
-  forClusters,
-  identity,
-  inBin,
-  kubernetesPluginFile,
-  type ProgramGroup,
-  type Recipe,
-} from "./programs.ts";
+import { pluginFiles } from "./paths.ts";
+import { forClusters, identity, inBin, type ProgramGroup, type Recipe } from "./programs.ts";
 import type { GoToolchain } from "./toolchain.ts";
 import { versions } from "./versions.ts";
 
@@ -156,7 +150,7 @@ async function providerRecipe(root: string, go: GoToolchain): Promise<Recipe> {
   return {
     ...identity({ name, version }, "upstream"),
     provenance: `${source}, own start, built here with ${go.version}`,
-    files: [kubernetesPluginFile],
+    files: [pluginFiles.kubernetes],
     groups: always,
     task: `building ${name} ${version} (about 9 min on 2 idle cores, once)`,
     ...(await goProgram(root, go, {

@@ -32,8 +32,6 @@ export function toolPaths(root: string): ToolPaths {
   const tools = path.join(root, ".ztbench", "tools");
   const bin = path.join(tools, "bin");
   const pulumiHome = path.join(tools, "pulumi-home");
-  const plugin = ({ name, version }: { readonly name: string; readonly version: string }) =>
-    path.join(pulumiHome, "plugins", `${name.replace("pulumi-", "")}-v${version}`, name);
   return {
     tools,
     bin,
@@ -41,14 +39,23 @@ export function toolPaths(root: string): ToolPaths {
     clusterBin: path.join(tools, "cluster-bin"),
     images: path.join(tools, "images"),
     pulumiHome,
-    commandPlugin: plugin(versions["pulumi-resource-command"]),
-    kubernetesPlugin: plugin(versions["pulumi-resource-kubernetes"]),
+    commandPlugin: path.join(tools, pluginFiles.command),
+    kubernetesPlugin: path.join(tools, pluginFiles.kubernetes),
     manifest: path.join(tools, "manifest.json"),
     pulumi: path.join(bin, "pulumi"),
     vegeta: path.join(bin, "vegeta"),
     envoy: path.join(bin, "envoy"),
   };
 }
+
+const pluginFile = ({ name, version }: { readonly name: string; readonly version: string }) =>
+  `pulumi-home/plugins/${name.replace("pulumi-", "")}-v${version}/${name}`;
+
+/** Where the engine looks for each provider, below the tools directory. */
+export const pluginFiles = {
+  command: pluginFile(versions["pulumi-resource-command"]),
+  kubernetes: pluginFile(versions["pulumi-resource-kubernetes"]),
+} as const;
 
 /** Charts of Istio that clusters of the lab are given. */
 export const chartNames = ["base", "istiod"] as const;

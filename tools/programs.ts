@@ -6,6 +6,7 @@ import { Failure } from "../contracts/failure.ts";
 import type { Maker } from "./cache.ts";
 import { goProgram } from "./go-program.ts";
 import type { InstalledProgram } from "./manifest.ts";
+import { pluginFiles } from "./paths.ts";
 import type { GoToolchain } from "./toolchain.ts";
 import { versions } from "./versions.ts";
 import { wheelProgram } from "./wheel.ts";
@@ -68,19 +69,13 @@ export async function pulumiRecipes(root: string, go: GoToolchain): Promise<read
   ];
 }
 
-/** Where the engine looks for a provider. */
-const pluginFile = ({ name, version }: { readonly name: string; readonly version: string }) =>
-  `pulumi-home/plugins/${name.replace("pulumi-", "")}-v${version}/${name}`;
-export const commandPluginFile = pluginFile(versions["pulumi-resource-command"]);
-export const kubernetesPluginFile = pluginFile(versions["pulumi-resource-kubernetes"]);
-
 /** Our own command provider. */
 export async function standInRecipe(root: string, go: GoToolchain): Promise<Recipe> {
   const plugin = versions["pulumi-resource-command"];
   return {
     ...identity(plugin, "stand-in"),
     provenance: `own code in ${plugin.origin.directory}, built here with ${go.version}`,
-    files: [commandPluginFile],
+    files: [pluginFiles.command],
     task: `building ${plugin.name} (stand-in)`,
     ...(await goProgram(root, go, {
       directory: plugin.origin.directory,
