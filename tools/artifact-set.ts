@@ -19,10 +19,10 @@ export type PlannedFile = {
   readonly urls: readonly string[];
 };
 
-export type ReleaseSet = "era" | "current";
 export const releaseSets = ["era", "current"] as const;
+export type ReleaseSet = (typeof releaseSets)[number];
 
-/** Names of this document and of the files it names, in one directory. */
+/** Name of the document, in the directory of the files it names. */
 export const artifactsDocument = "artifacts.yaml";
 
 /** Processors by the names that k3s gives them in its files. */

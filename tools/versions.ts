@@ -228,7 +228,7 @@ const mesh = {
   },
 } as const satisfies Record<string, Entry>;
 
-/** Entries by key; the key is the name, with `-era` where the sets differ. */
+/** Entries by key; the key is the name, with `-era` or `-current` where the sets differ. */
 export const versions = {
   ...machine,
   ...pulumi,
