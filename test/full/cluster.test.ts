@@ -22,7 +22,8 @@ const isRoot = process.getuid?.() === 0;
 const skip = isRoot ? false : "needs root, for a lab";
 const lab = openLab({ name: "labk", network: 9, profile: "kubernetes" });
 const quickly = ["--yes", "--skip-preview"];
-const { clusterBin, images } = toolPaths(path.resolve(import.meta.dirname, "..", ".."));
+const root = path.resolve(import.meta.dirname, "..", "..");
+const { clusterBin } = toolPaths(root);
 const readySeconds = 60;
 
 const scratch = mkdtempSync(path.join(tmpdir(), "ztbench-cluster-"));
@@ -221,7 +222,7 @@ test(
   "pods run, answer over the address of a service, and their logs can be read",
   { skip },
   async (t) => {
-    const image = serviceImage(images);
+    const image = await serviceImage(root);
     const seen = async () => kubectl(["get", "serviceaccount", "default", "--ignore-not-found"]);
     await until("the default account", readySeconds, async () => (await seen()) !== "");
     await kubectl(["apply", "-f", "-"], workload(image));
@@ -261,7 +262,7 @@ test(
     assert.equal(allowed, own);
     // Otherwise a machine with more CPUs would have one to spare.
     if (proxy !== service) return;
-    await kubectl(["apply", "-f", "-"], greedyPod(serviceImage(images)));
+    await kubectl(["apply", "-f", "-"], greedyPod(await serviceImage(root)));
     const reason = ["get", "pod", "greedy", "-o", "jsonpath={.status.conditions[*].message}"];
     await until("a reason to wait", 20, async () =>
       (await kubectl(reason)).includes("Insufficient cpu"),

@@ -111,7 +111,7 @@ async function leftovers(): Promise<string[]> {
 }
 
 /** A pod that asks for a sidecar and, without a name server, is told where the mesh is. */
-function meshedPod(name: string, controlAddress: string): string {
+function meshedPod(name: string, image: string, controlAddress: string): string {
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Pod",
@@ -123,7 +123,7 @@ function meshedPod(name: string, controlAddress: string): string {
       containers: [
         {
           name: "main",
-          image: serviceImage(toolPaths(checkout).images),
+          image,
           imagePullPolicy: "Never",
           args: ["-listen", "0.0.0.0:8080"],
         },
@@ -153,7 +153,8 @@ test("up brings Istio to the cluster, and says where its control plane is", { sk
 
 test("the first pod that asks for a sidecar gets one, and is Ready with it", { skip }, async () => {
   const address = await outputOf("cluster", "controlAddress");
-  await kubectl(["apply", "-f", "-"], meshedPod("meshed", String(address)));
+  const pod = meshedPod("meshed", await serviceImage(checkout), String(address));
+  await kubectl(["apply", "-f", "-"], pod);
   await kubectl(["wait", "--for=condition=Ready", "pod", "meshed", "--timeout=80s"]);
   const names = "jsonpath={.spec.initContainers[*].name} {.spec.containers[*].name}";
   const containers = await kubectl(["get", "pod", "meshed", "-o", names]);

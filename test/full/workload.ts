@@ -1,19 +1,10 @@
 /** Pods for the tests of a cluster: one that serves, one that may ask it and one that may not. */
-import { readFileSync } from "node:fs";
-import path from "node:path";
-import { z } from "zod";
+import { imageOf, readImageIndex } from "../../tools/image-index.ts";
 
-const indexSchema = z.object({
-  images: z.array(z.object({ id: z.string(), name: z.string(), tag: z.string() })),
-});
-
-/** Name of the image of our own programs, from the index of a directory of images. */
-export function serviceImage(directory: string): string {
-  const text = readFileSync(path.join(directory, "index.json"), "utf8");
-  const { images } = indexSchema.parse(JSON.parse(text));
-  const found = images.find(({ id }) => id === "service");
-  if (found === undefined) throw new Error(`no image of the service in ${directory}`);
-  return `${found.name}:${found.tag}`;
+/** Name of the image of our own programs, from the images of the checkout at `root`. */
+export async function serviceImage(root: string): Promise<string> {
+  const { name, tag } = imageOf(await readImageIndex(root), "service");
+  return `${name}:${tag}`;
 }
 
 const container = (image: string, cpu?: string) => {
