@@ -13,7 +13,14 @@ import { pulumiEnvironment, toolPaths, toolSearchPath } from "../../tools/paths.
 import type { KubernetesObject } from "../../topologies/pods/objects.ts";
 import { type ApiServer, type Done, startApiServer } from "../support/api-server.ts";
 import { buildJudge, type IstioFiles, istioFiles } from "../support/istio-files.ts";
-import { kinds, listOf, objectsOf, podRendering, renderings } from "../support/pods.ts";
+import {
+  kinds,
+  listOf,
+  objectsOf,
+  parseDocuments,
+  podRendering,
+  renderings,
+} from "../support/pods.ts";
 
 const root = path.resolve(import.meta.dirname, "..", "..");
 const program = path.join(import.meta.dirname, "program");
@@ -113,13 +120,10 @@ const judged = (objects: readonly object[], args: readonly string[] = []) => {
 };
 
 /** As the cluster would store them once Istio's injector has seen them. */
-async function injected(objects: readonly object[]): Promise<object[]> {
+async function injected(objects: readonly object[]): Promise<KubernetesObject[]> {
   const done = await judged(objects, ["-template", istio.template, "-values", istio.values]);
   assert.equal(done.exitCode, 0, done.stderr);
-  return done.stdout
-    .split(/^---\n/m)
-    .filter((document) => document.trim() !== "")
-    .map((document) => parse(document) as object);
+  return parseDocuments(done.stdout);
 }
 
 test("the provider writes just the objects that are rendered", (t) => {

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
-import { z } from "zod";
 import { $ } from "zx";
+import { moduleDirectory } from "../../tools/istio.ts";
 import { findGo, goEnvironment } from "../../tools/toolchain.ts";
 import { versions } from "../../tools/versions.ts";
 
@@ -20,12 +20,7 @@ export type IstioFiles = {
 
 /** @param directory for files that are derived */
 export async function istioFiles(directory: string): Promise<IstioFiles> {
-  const { version, origin } = versions.istio;
-  const go = await findGo();
-  const shell = goShell(origin.directory);
-  const done = await shell`${go.command} mod download -json ${origin.module}@v${version}`;
-  const { Dir } = z.object({ Dir: z.string() }).parse(JSON.parse(done.stdout));
-  const charts = path.join(Dir, "manifests", "charts");
+  const charts = path.join(await moduleDirectory(root, await findGo()), "manifests", "charts");
   const chart = path.join(charts, "istio-control", "istio-discovery");
   const values = path.join(directory, "values.json");
   const all = parse(readFileSync(path.join(chart, "values.yaml"), "utf8")) as {
@@ -43,12 +38,8 @@ export async function istioFiles(directory: string): Promise<IstioFiles> {
 export async function buildJudge(directory: string): Promise<string> {
   const go = await findGo();
   const target = path.join(directory, "ztvalidate");
-  const shell = goShell(versions.istio.origin.directory);
+  const cwd = path.join(root, versions.istio.origin.directory);
+  const shell = $({ quiet: true, cwd, env: goEnvironment(), timeout: `${buildSeconds}s` });
   await shell`${go.command} build -ldflags ${"-s -w"} -o ${target} ./cmd/ztvalidate`;
   return target;
-}
-
-function goShell(directory: string) {
-  const cwd = path.join(root, directory);
-  return $({ quiet: true, cwd, env: goEnvironment(), timeout: `${buildSeconds}s` });
 }
