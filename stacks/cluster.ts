@@ -9,6 +9,7 @@ import { installAddons } from "./cluster-addons.ts";
 import { filesOfArtifacts, openArtifacts } from "./cluster-artifacts.ts";
 import { readClusterFiles } from "./cluster-files.ts";
 import { Cluster } from "./cluster-component.ts";
+import { configuredOwner } from "./owner.ts";
 import { requireReachable } from "./reachable.ts";
 import { configuredTestbed, deployedTestbed } from "./testbed.ts";
 
@@ -23,7 +24,7 @@ const installers: Readonly<Partial<Record<ClusterKind, ClusterInstaller>>> = {
  * prepared.
  *
  * @returns outputs of the component: secret `kubeconfig`, `clusterIdentifier`, `apiServer`,
- *   `versions` and `nodes`; of the add-ons `mesh` and, without a name server, `controlAddress`
+ *   `versions` and `nodes`; of the add-ons those of `installAddons`
  * @throws Failure `testbed` if the testbed has no cluster or its hosts are not up, `usage` for a
  *   kind that has no installer
  */
@@ -33,7 +34,7 @@ export async function clusterStack(): Promise<Record<string, unknown>> {
   const settings = settingsOf(configured);
   const installer = installerOf(configured.clusterKind);
   const { testbed, facts } = await deployedTestbed();
-  const owner = ownerOf(new pulumi.Config("ztbench"));
+  const owner = configuredOwner(new pulumi.Config("ztbench"), "cluster");
   const store = installer.kind === "k3s" ? await openArtifacts(settings) : undefined;
   const files = store === undefined ? readClusterFiles(installer.files) : filesOfArtifacts(store);
   await requireReachable(testbed.hosts);
@@ -59,12 +60,4 @@ function installerOf(kind: ClusterKind): ClusterInstaller {
   if (found !== undefined) return found;
   const known = Object.keys(installers).join(", ");
   throw new Failure("usage", `cluster: no installer, clusterKind ${kind}, allowed are ${known}`);
-}
-
-function ownerOf(config: pulumi.Config): string {
-  const owner = config.get("owner");
-  if (owner !== undefined) return owner;
-  throw new Failure("usage", "config ztbench:owner: not set, the name of who takes the hosts", {
-    hint: "./ztbench init TESTBED, or pulumi config set ztbench:owner NAME -s cluster",
-  });
 }

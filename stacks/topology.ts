@@ -9,6 +9,7 @@ import { topologyNamed } from "../topologies/catalogue.ts";
 import type { Topology } from "../topologies/model.ts";
 import { renderNative, rootsOf } from "../topologies/native.ts";
 import { readParameters } from "../topologies/parameters.ts";
+import { configuredOwner } from "./owner.ts";
 import { awaitAnswers, placePayloads, takeLeases } from "./payloads.ts";
 import { podsStack } from "./pods.ts";
 import type { TopologyRequest } from "./request.ts";
@@ -65,12 +66,7 @@ function givenParameters(config: pulumi.Config): Record<string, unknown> {
 }
 
 function leaseRequest(config: pulumi.Config, stack: string): LeaseRequest {
-  const owner = config.get("owner");
-  if (owner === undefined) {
-    throw new Failure("usage", "config ztbench:owner: not set, the name of who takes the hosts", {
-      hint: "./ztbench init TESTBED, or pulumi config set ztbench:owner NAME",
-    });
-  }
+  const owner = configuredOwner(config, stack);
   const campaignToken = process.env["ZTBENCH_CAMPAIGN"];
   return { owner, stack, ...(campaignToken === undefined ? {} : { campaignToken }) };
 }
