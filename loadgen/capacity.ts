@@ -221,8 +221,10 @@ class Rates {
     } catch (error) {
       if (options.signal.aborted || !(error instanceof Failure)) throw error;
       failure = error.message;
+    } finally {
+      // After an interruption as well: sampler and load would go on, and nobody would fetch them.
+      await clearRun(transport, testbed, key, AbortSignal.timeout(cleanupSeconds * 1000));
     }
-    await clearRun(transport, testbed, key, AbortSignal.timeout(cleanupSeconds * 1000));
     const { measured } = findings;
     const begun = { directory: name, purpose, rateQps, load };
     const verdict =
