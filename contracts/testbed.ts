@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { highestCpu, parseCpuList } from "./cpu-list.ts";
 import { Failure } from "./failure.ts";
+import { overlaps } from "./ipv4.ts";
 
 /** A kernel CPU list such as `0`, `2-9` or `0,4-7`; empty text means "not reserved". */
 export const cpuListSchema = z
@@ -156,7 +157,7 @@ export const testbedSchema = z
         if (first === undefined) seen.set(`${key} ${value}`, index);
         else complain([index, key], `${subject} already used by hosts[${first}]`);
       }
-      if (!isInNetwork(host.dataAddress, testbed.dataNetwork)) {
+      if (!overlaps(host.dataAddress, testbed.dataNetwork)) {
         complain([index, "dataAddress"], `must lie in dataNetwork ${testbed.dataNetwork}`);
       }
       const sameRole = testbed.hosts.findIndex((other) => other.role === host.role);
@@ -217,25 +218,9 @@ function clusterProblems(testbed: Clustered): ClusterProblem[] {
     ["serviceNetwork", serviceNetwork, "dataNetwork", dataNetwork],
     ["serviceNetwork", serviceNetwork, "podNetwork", podNetwork],
   ] as const) {
-    if (doOverlap(network, taken)) problems.push([key, `must not overlap ${other} ${taken}`]);
+    if (overlaps(network, taken)) problems.push([key, `must not overlap ${other} ${taken}`]);
   }
   return problems;
-}
-
-function doOverlap(a: string, b: string): boolean {
-  const [baseOfA = ""] = a.split("/");
-  const [baseOfB = ""] = b.split("/");
-  return isInNetwork(baseOfA, b) || isInNetwork(baseOfB, a);
-}
-
-function isInNetwork(address: string, network: string): boolean {
-  const [base = "", bits = ""] = network.split("/");
-  const size = 2 ** (32 - Number(bits));
-  return Math.floor(numberOf(address) / size) === Math.floor(numberOf(base) / size);
-}
-
-function numberOf(address: string): number {
-  return address.split(".").reduce((number, octet) => number * 256 + Number(octet), 0);
 }
 
 /** The first host that has a role; the schema makes sure that there is one. */

@@ -1,4 +1,5 @@
 /** Chooses the knobs of a host: the profile that the testbed document names, filled in. */
+import { addressOfNumber, numberOfAddress } from "../contracts/ipv4.ts";
 import type { Host, Testbed } from "../contracts/testbed.ts";
 import type { Knob } from "./knobs.ts";
 import { reproKnobs } from "./profiles/repro.ts";
@@ -23,9 +24,7 @@ export function knobsOf(testbed: Testbed, host: Host): readonly Knob[] {
 /** A network as the kernel prints it: the address bits after the prefix are zero. */
 export function networkOf(cidr: string): string {
   const [address = "", length = "32"] = cidr.split("/");
-  const number = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
   const size = 2 ** (32 - Number(length));
-  const network = Math.floor(number / size) * size;
-  const octets = [24, 16, 8, 0].map((shift) => Math.floor(network / 2 ** shift) % 256);
-  return `${octets.join(".")}/${length}`;
+  const network = Math.floor(numberOfAddress(address) / size) * size;
+  return `${addressOfNumber(network)}/${length}`;
 }

@@ -3,6 +3,7 @@
  * an installation; `stacks/cluster.ts` carries it out over the SSH door. Pure.
  */
 import type { Artifacts } from "../../contracts/artifacts.ts";
+import { addressOfNumber, numberOfAddress } from "../../contracts/ipv4.ts";
 import type { ClusterKind, ClusterSettings, Host, Testbed } from "../../contracts/testbed.ts";
 import { type Facts, parseFacts } from "../facts.ts";
 import type { HostScript } from "../runner.ts";
@@ -102,23 +103,15 @@ export function apiServerOf(server: Host, settings: ClusterSettings): string {
  * the order of the testbed document.
  */
 export function podNetworksOf(testbed: Testbed, settings: ClusterSettings): Map<string, string> {
-  const base = numberOf(settings.podNetwork.split("/")[0] ?? "");
+  const base = numberOfAddress(settings.podNetwork.split("/")[0] ?? "");
   return new Map(
-    testbed.hosts.map(({ name }, index) => [name, `${addressOf(base + index * 256)}/24`]),
+    testbed.hosts.map(({ name }, index) => [name, `${addressOfNumber(base + index * 256)}/24`]),
   );
 }
 
 /** The address that many places into a network, e.g. the first one is that of the API service. */
 export function addressIn(network: string, offset: number): string {
-  return addressOf(numberOf(network.split("/")[0] ?? "") + offset);
-}
-
-function numberOf(address: string): number {
-  return address.split(".").reduce((number, octet) => number * 256 + Number(octet), 0);
-}
-
-function addressOf(number: number): string {
-  return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join(".");
+  return addressOfNumber(numberOfAddress(network.split("/")[0] ?? "") + offset);
 }
 
 export type ClusterFacts = {

@@ -2,6 +2,7 @@
 import { access, constants, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure } from "../../contracts/failure.ts";
+import { overlaps } from "../../contracts/ipv4.ts";
 import { commandEnvironment, demand } from "./command.ts";
 import type { LabLayout } from "./layout.ts";
 import { persistentArgument } from "./nspawn.ts";
@@ -128,19 +129,6 @@ export function rangeConflict(
     if (overlaps(dst, layout.managementSubnet)) return `route ${dst} on ${dev ?? "no device"}`;
   }
   return undefined;
-}
-
-/** Whether two IPv4 prefixes share an address; a bare address is a /32. */
-export function overlaps(left: string, right: string): boolean {
-  const [a, b] = [parsePrefix(left), parsePrefix(right)];
-  const shift = 2 ** (32 - Math.min(a.length, b.length));
-  return Math.floor(a.address / shift) === Math.floor(b.address / shift);
-}
-
-function parsePrefix(text: string): { address: number; length: number } {
-  const [address = "", length = "32"] = text.split("/");
-  const value = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
-  return { address: value, length: Number(length) };
 }
 
 /** Whether systemd runs this machine, so that hosts become services. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Failure } from "../../../contracts/failure.ts";
+import { overlaps } from "../../../contracts/ipv4.ts";
 import { highestNetwork, layLab, longestLabName } from "../../../hosts/lab/layout.ts";
-import { overlaps } from "../../../hosts/lab/machine.ts";
 import { openLab } from "../../../hosts/lab/options.ts";
 
 const labName = fc

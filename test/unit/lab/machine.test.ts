@@ -4,17 +4,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { overlaps } from "../../../contracts/ipv4.ts";
 import { parseFacts } from "../../../hosts/lab/boot.ts";
 import { cgroupRoots } from "../../../hosts/lab/cgroups.ts";
 import { lastLines } from "../../../hosts/lab/command.ts";
 import { layLab } from "../../../hosts/lab/layout.ts";
-import {
-  checkOwner,
-  checkPrograms,
-  checkRoot,
-  overlaps,
-  rangeConflict,
-} from "../../../hosts/lab/machine.ts";
+import { checkOwner, checkPrograms, checkRoot, rangeConflict } from "../../../hosts/lab/machine.ts";
 import { openLab } from "../../../hosts/lab/options.ts";
 import {
   isSupervisor,
