@@ -78,3 +78,15 @@ test("an interrupted probe leaves neither its load nor its sampler on the hosts"
     cleared,
   );
 });
+
+test("no two probes of a campaign, nor a run of it, start units of the same name", async () => {
+  const units: string[] = [];
+  const { ended } = await search((_host, { title, text }) => {
+    if (title === "load") units.push(/-unit=(ztbench-load-\S+)/.exec(text)?.[1] ?? "none");
+    return undefined;
+  });
+  assert.ok(!(ended instanceof Error), String(ended));
+  // Each of the two searches grows in three steps to the highest rate, and confirms it once.
+  assert.equal(units.length, runs + 2 * 4);
+  assert.equal(new Set(units).size, units.length, units.join(" "));
+});
