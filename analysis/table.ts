@@ -16,7 +16,7 @@ import {
   formatVerdict,
   formatChange,
 } from "./format.ts";
-import { describeGate } from "./gates/gate.ts";
+import { describeGate, verdictOf } from "./gates/gate.ts";
 import type { RatioEstimate } from "./loss.ts";
 import { matrixTable } from "./matrix-table.ts";
 import type { Analysis } from "./analysis.ts";
@@ -35,7 +35,7 @@ export function tablesOf(analysis: Analysis, width: Width): readonly Table[] {
   return [...storms, ...comparisonTables(analysis, width), ...layers, ...capacities];
 }
 
-/** Loss, latency and load. */
+/** Loss, latency, load, connections and resources. */
 export function comparisonTables(analysis: Analysis, width: Width): readonly Table[] {
   const { comparison, stamp } = analysis;
   return [
@@ -271,10 +271,7 @@ export function judgementsOf(analysis: Analysis): readonly string[] {
     });
   const campaign = analysis.campaignGates
     .filter(({ outcome }) => outcome === "invalid" || outcome === "warn")
-    .map(({ id, outcome, measured, threshold }) => {
-      const verdict = outcome === "invalid" ? "INVALID" : "WARN";
-      return `${verdict} campaign: ${id}: ${measured}, wanted ${threshold}`;
-    });
+    .map((gate) => `${verdictOf([gate])} campaign: ${describeGate(gate)}`);
   return [...campaign, ...judged, ...analysis.notRun.map((key) => `NOT RUN ${key}`)];
 }
 

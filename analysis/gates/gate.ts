@@ -167,8 +167,12 @@ export function verdictOf(results: readonly Pick<GateResult, "outcome">[]): RunV
   return results.some(({ outcome }) => outcome === "warn") ? "WARN" : "VALID";
 }
 
-/** One line for people: what was measured and what was wanted. */
-export function describeGate({ id, measured, threshold }: GateResult): string {
+/** One line for people: what was measured and what was wanted, by a run or a campaign. */
+export function describeGate({
+  id,
+  measured,
+  threshold,
+}: Pick<GateResult, "measured" | "threshold"> & { readonly id: string }): string {
   return `${id}: ${measured}, wanted ${threshold}`;
 }
 

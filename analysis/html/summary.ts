@@ -4,6 +4,7 @@ import type { Cell } from "../cell.ts";
 import { type Blocks, type LossMetricId, lossMetricIds } from "../blocks.ts";
 import { type Loss } from "../comparison.ts";
 import { formatChange, formatNumber, signed } from "../format.ts";
+import { describeGate } from "../gates/gate.ts";
 import type { DifferenceEstimate, RatioEstimate } from "../loss.ts";
 import { deploymentOf, describePath, type Evidence } from "./evidence.ts";
 import { type Content, type Markup, markup, unbroken } from "./markup.ts";
@@ -72,9 +73,7 @@ function notices(analysis: Analysis): Markup {
       : [markup`<li class="strong">biased: the baseline differs from itself in ${bias}</li>`]),
     ...analysis.campaignGates
       .filter(({ outcome }) => outcome === "invalid" || outcome === "warn")
-      .map(({ id, measured, threshold }) => {
-        return markup`<li class="strong">campaign: ${id}: ${measured}, wanted ${threshold}</li>`;
-      }),
+      .map((gate) => markup`<li class="strong">campaign: ${describeGate(gate)}</li>`),
     ...(invalid === 0
       ? []
       : [markup`<li><a href="#runs">${plural(invalid, "run")} invalid</a>, in no number</li>`]),
