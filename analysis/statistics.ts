@@ -47,9 +47,12 @@ export function meanInterval(values: readonly number[]): MeanInterval {
   return { n, mean: centre, sd, low: centre - half, high: centre + half };
 }
 
+/** What an interval is made of. */
+type Sample = Pick<MeanInterval, "mean" | "sd" | "n">;
+
 /** The same of mean, spread and size alone, at any confidence: mean -+ t * sd / sqrt(n). */
 export function tInterval(
-  { mean: centre, sd, n }: Pick<MeanInterval, "mean" | "sd" | "n">,
+  { mean: centre, sd, n }: Sample,
   level: number,
 ): { readonly low: number; readonly high: number } {
   const half = (tQuantile((1 + level) / 2, n - 1) * sd) / Math.sqrt(n);
@@ -106,12 +109,12 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
 }
 
 /** Chance of a mean as high as this one, or higher, if the true one were `bound`. */
-export function pAbove(interval: MeanInterval, bound: number): number {
-  return 1 - pBelow(interval, bound);
+export function pAbove(sample: Sample, bound: number): number {
+  return 1 - pBelow(sample, bound);
 }
 
 /** Chance of a mean as low as this one, or lower, if the true one were `bound`. */
-export function pBelow({ mean, sd, n }: MeanInterval, bound: number): number {
+export function pBelow({ mean, sd, n }: Sample, bound: number): number {
   // Without any spread the mean is taken as it is.
   if (sd === 0) return mean > bound ? 1 : 0;
   return tCdf((mean - bound) / (sd / Math.sqrt(n)), n - 1);

@@ -136,9 +136,8 @@ function judgeNoise({ noise }: CampaignInput, severity: Severity): Judged {
     const estimate = noise.ratios[id];
     if (estimate.kind !== "estimate") return [];
     const { ratio, sdLog, pairs } = estimate;
-    const interval = { mean: Math.log(ratio), sd: sdLog, n: pairs, low: 0, high: 0 };
-    const p =
-      sdLog === 0 && ratio === 1 ? 1 : 2 * Math.min(pAbove(interval, 0), pBelow(interval, 0));
+    const sample = { mean: Math.log(ratio), sd: sdLog, n: pairs };
+    const p = sdLog === 0 && ratio === 1 ? 1 : 2 * Math.min(pAbove(sample, 0), pBelow(sample, 0));
     return [{ id, p }];
   });
   if (found.length === 0) return silent("needs two complete pairs of baselines");
