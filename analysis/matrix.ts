@@ -7,6 +7,7 @@ import type { Manifest } from "../contracts/manifest.ts";
 import { type Cell, none, numberOf, sumOf, value } from "./cell.ts";
 import type { GateInput } from "./gates/input.ts";
 import { softirqAccounting } from "./resources.ts";
+import { handshakesOf } from "./wire.ts";
 
 export const matrixIds = [
   "connectNs",
@@ -87,9 +88,7 @@ function interruptCores({ record, hosts }: Source, facts: Manifest["facts"]): Ce
 
 /** Handshakes while measured, those that succeeded, and requests on connections that stood. */
 function sessions({ wire, latency, connections, proxies }: Source) {
-  const shaken = wire.flatMap(({ counts: { fullHandshakes, resumedHandshakes = 0 } }) =>
-    fullHandshakes === undefined ? [] : [fullHandshakes + resumedHandshakes],
-  );
+  const shaken = handshakesOf(wire);
   const unseen = none("no proxy counts handshakes on this path");
   const tls = proxies.flatMap(({ tls: counts }) => counts ?? []);
   const tried = tls.reduce((sum, { handshakes, errors }) => sum + handshakes + errors, 0);

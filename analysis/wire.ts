@@ -22,6 +22,13 @@ export type LegCounts = {
   readonly requests?: number;
 };
 
+/** TLS handshakes of each leg on which they were counted. */
+export function handshakesOf(legs: readonly LegFacts[]): readonly number[] {
+  return legs.flatMap(({ counts: { fullHandshakes, resumedHandshakes = 0 } }) =>
+    fullHandshakes === undefined ? [] : [fullHandshakes + resumedHandshakes],
+  );
+}
+
 export type LegFacts = {
   readonly from: string;
   readonly to: string;

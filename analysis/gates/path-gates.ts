@@ -1,7 +1,7 @@
 /** Gates of the request path: its connections, its proxies, and whether it still authenticates. */
 import type { RunRecord } from "../../contracts/record.ts";
 import { numberOf } from "../cell.ts";
-import { wireProblems } from "../wire.ts";
+import { handshakesOf, wireProblems } from "../wire.ts";
 import { byClass, checked, everywhere, type Finding, type Gate, invalid } from "./gate.ts";
 import { fromCell, measuredAs, missing, warn } from "./gate.ts";
 import { closesConnections, isCold, planSeconds } from "./run-facts.ts";
@@ -76,9 +76,7 @@ const handshakes: Gate = {
   judge: ({ record, wire: legs }) => {
     if (isCold(record)) return missing("a cold start shakes the hands it needs");
     if (closesConnections(record)) return missing(onPurpose);
-    const counts = legs.flatMap(({ counts: { fullHandshakes, resumedHandshakes = 0 } }) =>
-      fullHandshakes === undefined ? [] : [fullHandshakes + resumedHandshakes],
-    );
+    const counts = handshakesOf(legs);
     if (counts.length === 0) return missing("no proxy counts handshakes on this path");
     const most = Math.max(...counts);
     return measuredAs(most / planSeconds(record), `${most} on the leg with most`);
