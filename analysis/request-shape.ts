@@ -5,6 +5,7 @@
 import type { LoadPlan } from "../contracts/record.ts";
 import { type Cell, none, value } from "./cell.ts";
 import { InFlightGrid } from "./in-flight.ts";
+import { rankOf } from "./rank.ts";
 
 export type SecondShape = {
   readonly planned: number;
@@ -155,7 +156,7 @@ type OpenSecond = { sent: number; readonly buckets: Uint32Array };
 
 /** Middle of the bucket that holds the rank; infinite if it is among the failed. */
 function quantileOf({ sent, buckets }: OpenSecond, share: number): number {
-  const rank = Math.ceil(Math.round(sent * share * 1e6) / 1e6);
+  const rank = rankOf(sent, share);
   let seen = 0;
   for (let i = 0; i < buckets.length; i += 1) {
     seen += buckets[i] ?? 0;
