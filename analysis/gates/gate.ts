@@ -137,6 +137,8 @@ export const warn = (value = 0, worse?: number): Limit =>
   worse === undefined ? { severity: "warn", value } : { severity: "warn", value, worse };
 export const invalid = (value = 0): Limit => ({ severity: "invalid", value });
 export const absent = (reason: string): Absent => ({ absent: reason });
+/** Why a lab has no gate of what belongs to a machine. */
+export const oneMachine = "the hosts of a lab are one machine";
 
 export const checked = (passed: boolean, measured: string): Finding => ({
   kind: "checked",

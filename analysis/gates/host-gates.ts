@@ -11,11 +11,19 @@ import {
   type Finding,
   type Gate,
 } from "./gate.ts";
-import { fromCell, invalid, type Limit, measuredAs, missing, percent, warn } from "./gate.ts";
+import {
+  fromCell,
+  invalid,
+  type Limit,
+  measuredAs,
+  missing,
+  oneMachine,
+  percent,
+  warn,
+} from "./gate.ts";
 import type { GateInput } from "./input.ts";
 import { planSeconds, profilerNames, transientUnits } from "./run-facts.ts";
 
-const oneMachine = "the hosts of a lab are one machine";
 const noQuota = "systemd units have no CPU quota here";
 const podNetworks = "pods have network namespaces of their own, which are not read";
 
@@ -24,23 +32,31 @@ function ownNetwork(lab: Limit, metal: Limit): Gate["limits"] {
   return { ...byRuntime(metal, absent(podNetworks)), "lab native": lab };
 }
 
-/** The worst of a cell over all hosts; missing where no host has it. */
+/** The worst of some cells and where it is; if none has a number, the first one's reason. */
+function worstOf(
+  cells: readonly { readonly where: string; readonly cell: Cell }[],
+  show: (value: number) => string,
+  without: string,
+): Finding {
+  const found = cells.flatMap(({ where, cell }) => {
+    const number = numberOf(cell);
+    return number === undefined ? [] : [{ where, number }];
+  });
+  if (found.length === 0) return fromCell(cells[0]?.cell ?? none(without), show);
+  const worst = found.reduce((a, b) => (b.number > a.number ? b : a));
+  return measuredAs(worst.number, `${show(worst.number)} ${worst.where}`);
+}
+
 function worstHost(
   { hosts }: GateInput,
   read: (host: HostEvidence) => Cell,
   show: (value: number) => string,
 ): Finding {
-  const cells = [...hosts].map(([host, evidence]) => ({ host, cell: read(evidence) }));
-  const found = cells.flatMap(({ host, cell }) => {
-    const number = numberOf(cell);
-    return number === undefined ? [] : [{ host, number }];
-  });
-  if (found.length === 0) {
-    const cell = cells[0]?.cell ?? none("no host was sampled");
-    return fromCell(cell, show);
-  }
-  const worst = found.reduce((a, b) => (b.number > a.number ? b : a));
-  return measuredAs(worst.number, `${show(worst.number)} on host ${worst.host}`);
+  const cells = [...hosts].map(([host, evidence]) => ({
+    where: `on host ${host}`,
+    cell: read(evidence),
+  }));
+  return worstOf(cells, show, "no host was sampled");
 }
 
 function counterGate(
@@ -67,23 +83,15 @@ function shareGate(
   return { id, shows, limits, wanted, compare: "less than", judge };
 }
 
-/** The worst of a cell over the units under test. */
+/** Of the units under test. */
 function worstUnit(
   { resources }: GateInput,
   read: (unit: GateInput["resources"]["units"][number]) => Cell,
   show: (value: number) => string,
 ): Finding {
   const deployed = resources.units.filter(({ kind }) => kind !== "generator");
-  const found = deployed.flatMap((unit) => {
-    const number = numberOf(read(unit));
-    return number === undefined ? [] : [{ unit: unit.unit, number }];
-  });
-  if (found.length === 0) {
-    const first = deployed[0];
-    return fromCell(first === undefined ? none("no unit was sampled") : read(first), show);
-  }
-  const worst = found.reduce((a, b) => (b.number > a.number ? b : a));
-  return measuredAs(worst.number, `${show(worst.number)} in ${worst.unit}`);
+  const cells = deployed.map((unit) => ({ where: `in ${unit.unit}`, cell: read(unit) }));
+  return worstOf(cells, show, "no unit was sampled");
 }
 
 const throttling: Gate = {

@@ -2,10 +2,10 @@
 import { parseCpuList } from "../../contracts/cpu-list.ts";
 import { type Edge, type HostEvidence, countersGrown } from "../host-evidence.ts";
 import { absent, byClass, checked, everywhere, type Gate, invalid, warn } from "./gate.ts";
-import { measuredAs, missing, percent } from "./gate.ts";
+import { measuredAs, missing, oneMachine, percent } from "./gate.ts";
 import type { GateInput } from "./input.ts";
 
-const oneMachine = "the hosts of a lab are one machine";
+const borrowedCpus = absent("the CPUs of a lab belong to whoever runs the machine");
 const identity = [
   ["boot", "file /proc/sys/kernel/random/boot_id"],
   ["kernel", "file /proc/sys/kernel/osrelease"],
@@ -99,7 +99,7 @@ const frequency: Gate = {
   id: "frequency",
   shows:
     "frequency of each CPU in use, off its base frequency; the kernel takes it from APERF/MPERF",
-  limits: byClass(absent("the CPUs of a lab belong to whoever runs the machine"), invalid(0.01)),
+  limits: byClass(borrowedCpus, invalid(0.01)),
   wanted: (limit) => `<= ${percent(limit)}`,
   compare: "at most",
   judge: (input) => {
@@ -127,7 +127,7 @@ const throttleGlob = "glob /sys/devices/system/cpu/cpu*/thermal_throttle/*_throt
 const thermalThrottling: Gate = {
   id: "thermal-throttling",
   shows: "times that a CPU was slowed down for heat",
-  limits: byClass(absent("the CPUs of a lab belong to whoever runs the machine"), invalid(0)),
+  limits: byClass(borrowedCpus, invalid(0)),
   wanted: () => "0",
   compare: "at most",
   judge: ({ hosts }) => {
@@ -151,7 +151,7 @@ function temperatureOf(edge: Edge): number | undefined {
 const temperature: Gate = {
   id: "temperature",
   shows: "how much warmer or colder a host is when the run begins than when the first one did",
-  limits: byClass(absent("the CPUs of a lab belong to whoever runs the machine"), invalid(3)),
+  limits: byClass(borrowedCpus, invalid(3)),
   wanted: (limit) => `<= ${limit} K`,
   compare: "at most",
   judge: ({ hosts, reference }) => {
