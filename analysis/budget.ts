@@ -30,7 +30,7 @@ export type BudgetResult = {
   /** Upper end of the interval over the limit: how much of the budget is used. */
   readonly used?: number;
   readonly blocks?: number;
-  /** Blocks that would decide if spread and centre stay; absent where more than could be run. */
+  /** Blocks that would decide if spread and centre stay; absent beyond `blocksMax`. */
   readonly blocksNeeded?: number;
   /** Why it could not be judged, or not decided. */
   readonly reason?: string;
@@ -54,7 +54,7 @@ type Sample = {
   readonly show: (x: number) => number;
 };
 
-/** No campaign has more blocks. */
+/** Ten times what a plan may have: to say that it takes more still helps nobody. */
 export const blocksMax = 1000;
 
 /** Judges every treatment of every entry; pure. */

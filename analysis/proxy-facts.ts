@@ -7,9 +7,9 @@ export type ProxyFacts = {
   readonly errors: Readonly<Record<string, number>>;
   /** Connections by worker when measuring began, of the listener that has most; empty: unknown. */
   readonly workers: readonly number[];
-  /** Growth of cache counters, summed over what the proxy has of each; absent: it has none. */
   /** Of all TLS legs since the proxy started; absent where it encrypts none. */
   readonly tls?: { readonly handshakes: number; readonly errors: number };
+  /** Growth of cache counters, summed over what the proxy has of each; absent: it has none. */
   readonly cache: { readonly hits?: number; readonly misses?: number };
 };
 

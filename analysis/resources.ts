@@ -31,7 +31,7 @@ export type UnitUse = {
   readonly runQueueWait: Cell;
   /** How often its processes were others than at the sample before. */
   readonly restarts: Cell;
-  /** Most files that all its processes had open at a moment. */
+  /** Most files that each of its processes had open, summed. */
   readonly openFiles: Cell;
   /** Relative growth of its memory, a minute. */
   readonly memoryGrowth: Cell;
@@ -178,7 +178,7 @@ function countOf(own: readonly Sample[], file: string, key: string, window: Wind
   return typeof growth === "string" ? none(growth) : value(growth.delta, "count");
 }
 
-/** The processes of one sample are read within moments of each other: those of a round add up. */
+/** Each process at its own most, so no less than all of them had open at any moment. */
 function filesOf(own: readonly Sample[], window: Window): Cell {
   const byProcess = new Map<string, number>();
   for (const { source, atNs, content } of own) {

@@ -24,7 +24,7 @@ export type GateInput = {
   readonly record: RunRecord;
   readonly plan: Plan;
   readonly latency: RunLatency;
-  /** How requests were spread over time; absent for readers that did not look. */
+  /** How requests were spread over time. */
   readonly shape: RequestShape;
   readonly resources: RunResources;
   readonly connections: LoadConnections;

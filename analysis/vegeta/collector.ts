@@ -4,6 +4,7 @@ import { type ClockStep, findClockStep, LeastLag } from "../clock-step.ts";
 import { highestTrackableNs } from "../histogram.ts";
 import { type InFlight, InFlightGrid, isCapped } from "../in-flight.ts";
 import { destroySeries, newSeries, type Series } from "../interval.ts";
+import type { Outcome } from "../tally.ts";
 import { plannedWithin, type Process, type Window } from "./merge.ts";
 import type { FileTotals, Instant } from "./rows.ts";
 import { type DecodeGob, type Format, readResults, type ResultFile } from "./source.ts";
@@ -114,7 +115,7 @@ export class Collector {
     destroySeries(this.series);
   }
 
-  #record(lagNs: number, latencyNs: number, outcome: "ok" | "failed" | "timedOut"): void {
+  #record(lagNs: number, latencyNs: number, outcome: Outcome): void {
     // A start that is estimated too late makes requests look early; they count as on time.
     const lateNs = lagNs > 0 ? lagNs : 0;
     const responseNs = lateNs + latencyNs;
