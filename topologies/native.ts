@@ -2,20 +2,18 @@
  * The native runtime: a topology on a testbed becomes systemd units, their configuration and the
  * deployment document. Pure.
  */
-import { type Deployment, deploymentSchema, type Leg, type Unit } from "../contracts/deployment.ts";
+import type { Deployment, Unit } from "../contracts/deployment.ts";
 import { type Host, hostOf, type Testbed } from "../contracts/testbed.ts";
 import { digestOf, type HostPayload, payloadIdOf, type PayloadUnit } from "../hosts/payload.ts";
-import { endpointOf, rootOf, tokenDirectoryOf } from "./endpoints.ts";
+import { plannedDeployment } from "./deployment.ts";
+import { endpointOf, rootOf, unitNameOf } from "./endpoints.ts";
 import { firewallTable, type PortGuard, renderFirewall } from "./firewall.ts";
-import { claimedUser, userHeader } from "./identity.ts";
 import { checksOf, nodeOf, nodesOfKind, type Topology, type TopologyNode } from "./model.ts";
 import type { NodeContext, NodeRendering } from "./node-unit.ts";
 import { renderNode } from "./nodes.ts";
-import { type Parameters, usedParameters } from "./parameters.ts";
-import { meshProbePlaces } from "./mesh-place.ts";
-import { renderProbes } from "./probes.ts";
+import type { Parameters } from "./parameters.ts";
 import { identityPayload, identityRootOf, impostorDirectoryOf } from "./trust.ts";
-import { meshAlpn, wireFactsOf, wireSourcesOf } from "./wire.ts";
+import { meshAlpn } from "./wire.ts";
 
 /** What a topology is put on. */
 export type Place = {
@@ -108,37 +106,16 @@ function deploymentOf(
   hosts: readonly HostPayload[],
   nodes: readonly NodeRendering[],
 ): Deployment {
-  const [first] = topology.legs;
-  const loadHost = hostOf(testbed, nodeOf(topology, first.from).role).name;
-  const tokens = nodesOfKind(topology, "issuer").length > 0;
-  const urlOf = (id: string) => {
-    const { address, port } = endpointOf(topology, testbed, id);
-    return `http://${address}:${port}`;
-  };
-  return deploymentSchema.parse({
-    schema: "ztbench/deployment/1",
-    topology: topology.name,
+  return plannedDeployment(topology, {
     runtime: "native",
-    testbed: testbed.name,
-    testbedClass: testbed.class,
-    ...(testbed.instance === undefined ? {} : { instance: testbed.instance }),
-    parameters: usedParameters(topology, parameters),
-    entry: {
-      host: loadHost,
-      url: `${urlOf(first.to)}/`,
-      http: first.http,
-      ...(tokens ? { tokensFile: `${tokenDirectoryOf(topology)}/valid.txt` } : {}),
-      // Where nobody asks for proof, a caller just says who it is, so that answers are alike.
-      headers: tokens ? {} : { [userHeader]: claimedUser },
-    },
-    legs: topology.legs.map((leg): Leg => ({
-      from: leg.from,
-      to: leg.to,
-      http: leg.http,
-      tls: leg.tls.mode,
-      wire: wireFactsOf(topology, leg),
-      seenBy: wireSourcesOf(topology, leg),
-    })),
+    testbed,
+    parameters,
+    networkNamespace: undefined,
+    endpointOf: (id) => endpointOf(topology, testbed, id),
+    unitNameOf,
+    alpn: meshAlpn,
+    certificates: impostorDirectoryOf(topology),
+    shutOut: { outcome: "refused" },
     units: nodes.map(({ deployed }): Unit => deployed),
     admin: nodes.flatMap(({ deployed, adminUrl }) =>
       adminUrl === undefined ? [] : [{ unit: deployed.name, host: deployed.host, url: adminUrl }],
@@ -148,21 +125,7 @@ function deploymentOf(
         ? []
         : [{ unit: deployed.name, host: deployed.host, url: statisticsUrl }],
     ),
-    probes: renderProbes(topology, {
-      host: loadHost,
-      entryUrl: urlOf(first.to),
-      entryHttp: first.http,
-      tokenDirectory: tokenDirectoryOf(topology),
-      urlOf,
-      shutOut: { outcome: "refused" },
-      ...meshProbePlaces(topology, {
-        testbed,
-        urlOf,
-        certificates: impostorDirectoryOf(topology),
-        alpn: meshAlpn,
-      }),
-    }),
     scheduling,
     configurationDigest: digestOf(hosts),
-  } satisfies Deployment);
+  });
 }

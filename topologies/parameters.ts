@@ -93,7 +93,7 @@ export function readParameters(
 export function usedParameters(
   topology: Accepting,
   values: Parameters,
-  runtime: Runtime = "native",
+  runtime: Runtime,
 ): Record<string, number> {
   return Object.fromEntries(acceptedBy(topology, runtime).map((name) => [name, values[name]]));
 }

@@ -1,6 +1,6 @@
 /** The facts that must be seen on each leg, and where they are read. Pure. */
 import type { WireSource } from "../contracts/deployment.ts";
-import { dataPortOf, isBesideLoad, unitNameOf } from "./endpoints.ts";
+import { dataPortOf, isBesideLoad } from "./endpoints.ts";
 import { serviceHost } from "./istio.ts";
 import {
   type HttpVersion,
@@ -42,7 +42,7 @@ export const handshakeProbe = "right-certificate";
 export function wireFactsOf(
   topology: Topology,
   leg: TopologyLeg,
-  alpn = meshAlpn,
+  alpn: MeshAlpn,
 ): Record<string, string> {
   if (leg.tls.mode === "none") {
     return nodeOf(topology, leg.from).carries === "bytes" ? { carries: "bytes" } : {};
@@ -66,7 +66,7 @@ export function wireFactsOf(
 export function wireSourcesOf(
   topology: Topology,
   leg: TopologyLeg,
-  nameOf: (node: TopologyNode) => string = unitNameOf,
+  nameOf: (node: TopologyNode) => string,
 ): WireSource[] {
   const [from, to] = [nodeOf(topology, leg.from), nodeOf(topology, leg.to)];
   const cluster = clusterOf(topology, from);

@@ -2,19 +2,15 @@
 import {
   type Deployment,
   deploymentSchema,
-  type Leg,
   type Pod,
   podSchema,
 } from "../../contracts/deployment.ts";
 import { Failure } from "../../contracts/failure.ts";
 import { hostOf } from "../../contracts/testbed.ts";
-import { tokenDirectoryOf, unitNameOf } from "../endpoints.ts";
-import { claimedUser, userHeader } from "../identity.ts";
-import { meshProbePlaces } from "../mesh-place.ts";
-import { nodeOf, nodesOfKind, type TopologyNode } from "../model.ts";
-import { usedParameters } from "../parameters.ts";
-import { renderProbes } from "../probes.ts";
-import { istioAlpn, type MeshAlpn, meshAlpn, wireFactsOf, wireSourcesOf } from "../wire.ts";
+import { plannedDeployment } from "../deployment.ts";
+import { unitNameOf } from "../endpoints.ts";
+import { nodesOfKind, type TopologyNode } from "../model.ts";
+import { istioAlpn, type MeshAlpn, meshAlpn } from "../wire.ts";
 import { controlPod, type HostFacts, type PodStatus } from "./facts.ts";
 import { podImpostorDirectoryOf } from "./impostors.ts";
 import { shutOutBy } from "./network-policy.ts";
@@ -47,62 +43,23 @@ export function podDeployment(
   configurationDigest: string,
 ): Deployment {
   const { topology, parameters, testbed } = context;
-  const [first] = topology.legs;
-  const host = hostOf(testbed, nodeOf(topology, first.from).role).name;
-  const networkNamespace = usesHostNetwork(context) ? undefined : namespaceOf(topology, loadPod);
-  const inNamespace = networkNamespace === undefined ? {} : { networkNamespace };
-  const tokens = nodesOfKind(topology, "issuer").length > 0;
-  const urlOf = (id: string) => {
-    const { address, port } = podEndpointOf(context, id);
-    return `http://${address}:${port}`;
-  };
-  return deploymentSchema.parse({
-    schema: "ztbench/deployment/1",
-    topology: topology.name,
+  return plannedDeployment(topology, {
     runtime: "k3s",
-    testbed: testbed.name,
-    testbedClass: testbed.class,
-    ...(testbed.instance === undefined ? {} : { instance: testbed.instance }),
-    parameters: usedParameters(topology, parameters, "k3s"),
-    entry: {
-      host,
-      ...inNamespace,
-      url: `${urlOf(first.to)}/`,
-      http: first.http,
-      ...(tokens ? { tokensFile: `${tokenDirectoryOf(topology)}/valid.txt` } : {}),
-      // Where nobody asks for proof, a caller just says who it is, so that answers are alike.
-      headers: tokens ? {} : { [userHeader]: claimedUser },
-    },
-    legs: topology.legs.map((leg): Leg => ({
-      from: leg.from,
-      to: leg.to,
-      http: leg.http,
-      tls: leg.tls.mode,
-      wire: wireFactsOf(topology, leg, alpnOf(context)),
-      seenBy: wireSourcesOf(topology, leg, unitOfNode),
-    })),
+    testbed,
+    parameters,
+    networkNamespace: usesHostNetwork(context) ? undefined : namespaceOf(topology, loadPod),
+    endpointOf: (id) => podEndpointOf(context, id),
+    unitNameOf: unitOfNode,
+    alpn: alpnOf(context),
+    certificates: podImpostorDirectoryOf(context),
+    shutOut: shutOutBy(clusterOf(testbed).kind),
     units: [...native, ...controlUnits(context), ...unitsOf(workloads)],
     admin: endpointsOf(workloads, ({ adminUrl }) => adminUrl),
     statistics: endpointsOf(workloads, ({ statisticsUrl }) => statisticsUrl),
-    probes: renderProbes(topology, {
-      host,
-      ...inNamespace,
-      entryUrl: urlOf(first.to),
-      entryHttp: first.http,
-      tokenDirectory: tokenDirectoryOf(topology),
-      urlOf,
-      shutOut: shutOutBy(clusterOf(testbed).kind),
-      ...meshProbePlaces(topology, {
-        testbed,
-        urlOf,
-        certificates: podImpostorDirectoryOf(context),
-        alpn: alpnOf(context),
-      }),
-    }),
     // Kubernetes gives no pod another scheduling class.
     scheduling: "other",
     configurationDigest,
-  } satisfies Deployment);
+  });
 }
 
 function controlUnits({ topology, testbed }: PodContext): Deployment["units"] {
