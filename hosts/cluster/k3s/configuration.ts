@@ -1,7 +1,5 @@
 /** Renders the configuration of k3s: a file of ours, and no flags beside it. Pure. */
 import { stringify } from "yaml";
-import { formatCpuList, parseCpuList } from "../../../contracts/cpu-list.ts";
-import { Failure } from "../../../contracts/failure.ts";
 import {
   type ClusterSettings,
   type Host,
@@ -11,37 +9,10 @@ import {
 import { apiServerOf, roleLabel } from "../cluster.ts";
 
 /** Where the token lies on every host, mode 0600. */
-export const tokenFile = "/etc/rancher/k3s/cluster-token";
+const tokenFile = "/etc/rancher/k3s/cluster-token";
 
 /** Deployments of k3s that would be load of their own; CoreDNS stays. */
 const disabled = ["traefik", "servicelb", "local-storage", "metrics-server"] as const;
-
-/**
- * The CPUs that no pod gets for itself: all that are online, but those of proxies and services.
- *
- * @param online what the kernel says, as a CPU list
- * @throws Failure `document` if proxies and services have none or all, `testbed` if the host does
- *   not say which ones are online
- */
-export function reservedCpus({ name, cpus }: Host, online: string | undefined): string {
-  if (online === undefined || !/^[\d,-]+$/.test(online)) {
-    throw new Failure("testbed", `host ${name}: CPUs online not known, ${online ?? "no fact"}`, {
-      hint: "pulumi up -s hosts",
-    });
-  }
-  const forPods = new Set([...parseCpuList(cpus.proxy), ...parseCpuList(cpus.service)]);
-  const reserved = parseCpuList(online).filter((cpu) => !forPods.has(cpu));
-  if (forPods.size === 0 || reserved.length === 0) {
-    throw new Failure(
-      "document",
-      `host ${name}: no CPUs for ${forPods.size === 0 ? "pods" : "the system"}, ` +
-        `proxy "${cpus.proxy}" and service "${cpus.service}" of "${online}", ` +
-        "at least one on either side allowed",
-      { hint: `correct cpus of ${name} in the testbed document` },
-    );
-  }
-  return formatCpuList(reserved);
-}
 
 /** Of kubelet: whole CPUs for those that ask for them, never throttled, on one memory node. */
 function kubeletArguments(reserved: string): string[] {

@@ -4,15 +4,17 @@ import { Failure } from "../../../contracts/failure.ts";
 import { type Host, hostOf } from "../../../contracts/testbed.ts";
 import type { HostScript } from "../../runner.ts";
 import { quote, shellPart } from "../../shell.ts";
-import { apiServerOf, type ClusterFile, type ClusterInstaller } from "../cluster.ts";
-import type { ClusterInstallation, ClusterPlace, ClusterTask } from "../cluster.ts";
-import { directoryOf } from "../files.ts";
 import {
-  agentConfiguration,
-  renderUnit,
-  reservedCpus,
-  serverConfiguration,
-} from "./configuration.ts";
+  apiServerOf,
+  type ClusterFile,
+  type ClusterInstallation,
+  type ClusterInstaller,
+  type ClusterPlace,
+  type ClusterTask,
+} from "../cluster.ts";
+import { directoryOf } from "../files.ts";
+import { reservedCpus } from "../reserved-cpus.ts";
+import { agentConfiguration, renderUnit, serverConfiguration } from "./configuration.ts";
 import { requiredImages, requireTested } from "./releases.ts";
 
 /** Archives are read again at each start, several hundred megabytes of them. */
@@ -27,7 +29,7 @@ export const k3sInstaller: ClusterInstaller = { kind: "k3s", files: [], install 
 type K3sPlace = ClusterPlace & { readonly artifacts: Artifacts };
 
 /** Names of the files that go to the hosts. */
-export function hostFiles(artifacts: Artifacts): string[] {
+function hostFiles(artifacts: Artifacts): string[] {
   return artifacts.files
     .filter(({ role }) => role === "k3s" || role === "k3s-images" || role === "images")
     .map(({ name }) => name);

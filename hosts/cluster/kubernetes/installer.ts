@@ -14,7 +14,7 @@ import {
   podNetworksOf,
 } from "../cluster.ts";
 import { directoryOf } from "../files.ts";
-import { reservedCpus } from "../k3s/configuration.ts";
+import { reservedCpus } from "../reserved-cpus.ts";
 import * as configuration from "./configuration.ts";
 import { importScript, joinRuntimeScript, nodeUnits, serverUnits } from "./units.ts";
 

@@ -9,11 +9,11 @@ import { testbedSchema } from "../../../contracts/testbed.ts";
 import {
   agentConfiguration,
   renderUnit,
-  reservedCpus,
   serverConfiguration,
 } from "../../../hosts/cluster/k3s/configuration.ts";
 import { k3sInstaller } from "../../../hosts/cluster/k3s/installer.ts";
 import { requiredImages, requireTested } from "../../../hosts/cluster/k3s/releases.ts";
+import { reservedCpus } from "../../../hosts/cluster/reserved-cpus.ts";
 import { assertGolden } from "../../support/golden.ts";
 import { exampleTestbed } from "../hosts/testbed.ts";
 import { k3sArtifacts, k3sPlace, k3sTestbed } from "./k3s-example.ts";
@@ -103,9 +103,9 @@ suite("an installation of k3s", () => {
   });
 
   test("copies the program and the archives to each host, and no charts", () => {
-    for (const files of Object.values(installation.files)) {
+    for (const host of testbed.hosts) {
       assert.deepEqual(
-        files.map(({ name }) => name),
+        installation.files[host.name]?.map(({ name }) => name),
         ["k3s", "k3s-airgap-images-amd64.tar.zst", "images.tar"],
       );
     }
