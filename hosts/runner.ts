@@ -125,18 +125,9 @@ export function hostCopy(
   args: HostCopyArgs,
   options: pulumi.CustomResourceOptions = {},
 ): remote.CopyToRemote {
-  return new remote.CopyToRemote(
-    name,
-    {
-      connection: connectionTo(args.host),
-      // The slash makes it the contents that are copied, as with rsync.
-      source: new pulumi.asset.FileArchive(`${args.source}/`),
-      remotePath: args.target,
-      // A changed path alone would be an update, and a changed host none at all.
-      triggers: [...commonTriggers(args), args.host.managementAddress, args.target],
-    },
-    options,
-  );
+  // The slash makes it the contents that are copied, as with rsync.
+  const source = new pulumi.asset.FileArchive(`${args.source}/`);
+  return new remote.CopyToRemote(name, copyOf(source, args), options);
 }
 
 /** Copies one file to a host by SFTP, into a directory that may not be there yet. */
@@ -145,16 +136,21 @@ export function hostCopyFile(
   args: HostCopyArgs,
   options: pulumi.CustomResourceOptions = {},
 ): remote.CopyToRemote {
-  return new remote.CopyToRemote(
-    name,
-    {
-      connection: connectionTo(args.host),
-      source: new pulumi.asset.FileAsset(args.source),
-      remotePath: args.target,
-      triggers: [...commonTriggers(args), args.host.managementAddress, args.target],
-    },
-    options,
-  );
+  const source = new pulumi.asset.FileAsset(args.source);
+  return new remote.CopyToRemote(name, copyOf(source, args), options);
+}
+
+function copyOf(
+  source: pulumi.asset.Asset | pulumi.asset.Archive,
+  args: HostCopyArgs,
+): remote.CopyToRemoteArgs {
+  return {
+    connection: connectionTo(args.host),
+    source,
+    remotePath: args.target,
+    // A changed path alone would be an update, and a changed host none at all.
+    triggers: [...commonTriggers(args), args.host.managementAddress, args.target],
+  };
 }
 
 /** The digest of a script, for the `after` of commands that build on what it has done. */
