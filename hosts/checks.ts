@@ -1,12 +1,6 @@
 /** What a host must be like before it is prepared: the preflight as data, by class of testbed. */
 import { formatCpuList, parseCpuList } from "../contracts/cpu-list.ts";
-import {
-  type ClusterKind,
-  type Hardware,
-  hardwareSchema,
-  type Host,
-  type Testbed,
-} from "../contracts/testbed.ts";
+import { type Hardware, hardwareSchema, type Host, type Testbed } from "../contracts/testbed.ts";
 
 /** `any`: told, but nothing is demanded, e.g. of the hardware of a lab. */
 export type Comparison = "equal" | "at-least" | "any";
@@ -60,23 +54,16 @@ const podModules = {
   xt_statistic: "NETFILTER_XT_MATCH_STATISTIC",
 } as const;
 
-const modulesOf: Readonly<Record<ClusterKind, readonly (readonly [string, string])[]>> = {
-  none: [],
-  k3s: Object.entries(podModules),
-  kubernetes: Object.entries(podModules),
-};
-
 const correct = "correct the testbed document, or HOST:";
 
 /** All checks of a host, in the order in which they are made. */
 export function checksOf(testbed: Testbed, host: Host): readonly Check[] {
   const hardware = testbed.hardware ?? hardwareSchema.parse({});
   const { mtu } = hardware;
-  const modules = modulesOf[testbed.clusterKind];
   return [
     ...nicChecks(host, mtu),
     ...hardwareChecks(host, hardware).map((check) => demandedOf(testbed, check)),
-    ...(modules.length === 0 ? [] : [moduleCheck(modules)]),
+    ...(testbed.clusterKind === "none" ? [] : [moduleCheck()]),
     ...roomChecks(bounds[testbed.class]),
     {
       phase: "host",
@@ -189,12 +176,14 @@ function hardwareChecks({ nic, cpus }: Host, hardware: Hardware): Check[] {
   ];
 }
 
-function moduleCheck(modules: readonly (readonly [string, string])[]): Check {
+function moduleCheck(): Check {
   return {
     phase: "host",
     id: "missing-modules",
     probe: "missing_modules",
-    argument: modules.map(([name, symbol]) => `${name}:${symbol}`).join(" "),
+    argument: Object.entries(podModules)
+      .map(([name, symbol]) => `${name}:${symbol}`)
+      .join(" "),
     comparison: "equal",
     want: "none",
     next: "on HOST: boot a kernel of the distribution that has these modules, whole",
