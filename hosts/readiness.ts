@@ -15,9 +15,9 @@ const ownParts = ["packages", "boot", "readiness"] as const;
 
 /**
  * Checks user, service manager, the preflight and CPUs, then packages, address and paths. `create`
- * prints what `parsePreflight` reads, and changes nothing on a host that is refused. `remove` takes
- * away the packages that `create` installed, restores what an interrupted run left, and refuses
- * while a lease is held or a cluster is there.
+ * prints what `parsePreflight` reads, and changes nothing on a host that is refused before packages
+ * come. `remove` takes away the packages that `create` installed, restores what an interrupted run
+ * left, and refuses while a lease is held or a cluster is there.
  *
  * @param packages Debian packages that must be there
  */

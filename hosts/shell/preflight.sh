@@ -1,6 +1,7 @@
-# Compares a host with what the testbed says of it, before anything is changed. Needs `host`, the
-# functions of lease.sh and knobs.sh, and `checks`, which prints a line for each: phase, id, probe,
-# argument, comparison, want, next step; `-` for no argument.
+# Compares a host with what the testbed says of it, before anything is turned, and in phase `host`
+# before packages come. Needs `host`, the functions of lease.sh and knobs.sh, and `checks`, which
+# prints a line for each: phase, id, probe, argument, comparison, want, next step; `-` for no
+# argument.
 #
 # A probe prints what it sees, `none` for an empty list. It fails, and says why, where that cannot
 # be seen: a lab has no hardware of its own to look at, and metal must have it.

@@ -2,7 +2,10 @@
 import type { Artifacts } from "../../../contracts/artifacts.ts";
 import { requireTested as requireTestedTuple } from "../../../contracts/compatibility.ts";
 
-/** Calico's operator has a version of its own. */
+/**
+ * Calico's operator has a version of its own. Of other releases of Calico it is not known here, and
+ * so its image is not asked for.
+ */
 const calicoOperators: Readonly<Record<string, string>> = {
   "3.26.4": "1.30.9",
   "3.27.0": "1.32.3",
