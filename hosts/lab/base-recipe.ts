@@ -113,7 +113,7 @@ const customizeHooks = [
 ];
 
 /** What a root of this profile is made of. */
-export function packagesOf(profile: LabProfile): readonly string[] {
+function packagesOf(profile: LabProfile): readonly string[] {
   return profile === "kubernetes" ? [...basePackages, ...nodePackages] : basePackages;
 }
 

@@ -35,7 +35,7 @@ export async function ensureKeys(directory: string, layout: LabLayout): Promise<
 }
 
 /** `/etc/hosts` of a lab whose data network is its own. */
-export function hostsFile(layout: LabLayout): string {
+function hostsFile(layout: LabLayout): string {
   const hosts = layout.hosts.map((host) => `${host.dataAddress} ${host.role}`);
   return ["127.0.0.1 localhost", ...hosts].map((line) => `${line}\n`).join("");
 }

@@ -239,11 +239,10 @@ function stampOf(lab: Lab, base: Base, keys: LabKeys): string {
     }),
   ]);
   const { layout } = lab;
-  const networks = [switchBatch, machineBatch, machineAddressBatch, guardRules];
-  const content = JSON.stringify([
-    ...[base.manifest, keys.hostKeys, hosts],
-    networks.map((render) => render(layout)),
-  ]);
+  const networks = [switchBatch, machineBatch, machineAddressBatch, guardRules].map((render) =>
+    render(layout),
+  );
+  const content = JSON.stringify([base.manifest, keys.hostKeys, hosts, networks]);
   return createHash("sha256").update(content).digest("hex");
 }
 

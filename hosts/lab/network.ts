@@ -100,8 +100,7 @@ export function linkSysctls(layout: LabLayout): string[] {
 
 /**
  * nft text: a host may answer SSH, one of them an API client, and never open anything towards the
- * machine. The hook is bound
- * to the lab's own links; no connection tracking, nothing global.
+ * machine. The hook is bound to the lab's own links; no connection tracking, nothing global.
  */
 export function guardRules(layout: LabLayout): string {
   const answers = layout.hosts.map(
