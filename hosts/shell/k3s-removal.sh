@@ -179,7 +179,7 @@ k3s_clear_network() {
     was_before "module $name" || modprobe --remove "$name" 2>/dev/null || :
   done < <(k3s_modules)
   # Sets refer to each other, so those that are used go in a second pass.
-  for family in first second; do
+  for _ in first second; do
     while read -r name; do ipset destroy "$name" 2>/dev/null || :; done < <(k3s_sets)
   done
 }

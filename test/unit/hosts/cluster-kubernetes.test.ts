@@ -139,7 +139,7 @@ suite("an installation of kind kubernetes", () => {
   });
 
   test("lets pods have the CPUs of proxies and services, and keeps the others", () => {
-    const { kubelet } = { kubelet: scriptOf("server-node") };
+    const kubelet = scriptOf("server-node");
     assert.match(kubelet, /"reservedSystemCPUs": "0,2-15"/);
     assert.match(kubelet, /"cpuManagerPolicy": "static"/);
     assert.match(kubelet, /"cpuCFSQuota": false/);
