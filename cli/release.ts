@@ -40,5 +40,5 @@ export const release: Verb = {
 
 /** Of the campaign that writes this bundle; a resumption has the same, and takes its hosts back. */
 export function campaignToken(bundleDir: string): string {
-  return `${hostname()}:${path.basename(bundleDir)}`;
+  return `${hostname()}:${path.basename(path.resolve(bundleDir))}`;
 }
