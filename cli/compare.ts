@@ -1,10 +1,8 @@
 /** The verb `compare`: two campaigns against each other, or one against published figures. */
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { type CampaignSide, compareCampaigns } from "../analysis/agreement.ts";
 import { renderAgreement } from "../analysis/agreement-table.ts";
-import { sumsFile } from "../analysis/checksum.ts";
+import { sha256Of, sumsFile } from "../analysis/checksum.ts";
 import { type ClaimsComparison, compareClaims } from "../analysis/claims.ts";
 import { readClaims } from "../analysis/claims-files.ts";
 import { renderClaimsJson, renderClaimsText } from "../analysis/claims-table.ts";
@@ -57,9 +55,8 @@ async function sideOf(bundleDir: string): Promise<CampaignSide> {
 }
 
 /** Bundles of the same files are one measurement; where there are none, opening it will say so. */
-async function sealOf(bundleDir: string): Promise<string> {
-  const text = await readFile(path.join(bundleDir, sumsFile)).catch(() => bundleDir);
-  return createHash("sha256").update(text).digest("hex");
+function sealOf(bundleDir: string): Promise<string> {
+  return sha256Of(path.join(bundleDir, sumsFile)).catch(() => bundleDir);
 }
 
 async function comparePublished(bundleDir: string, json: boolean, io: Io): Promise<number> {
