@@ -2,14 +2,14 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Analysis } from "../analysis/analysis.ts";
-import { type BudgetOutcome, type BudgetReport, judgeBudget } from "../analysis/budget.ts";
+import { type BudgetOutcome, judgeBudget } from "../analysis/budget.ts";
 import { renderBudget } from "../analysis/budget-table.ts";
 import { renderBudgetJunit } from "../analysis/exports/budget-junit.ts";
 import { analyse } from "../analysis/report.ts";
 import { type Budget, budgetSchema } from "../contracts/budget.ts";
 import { parseDocument } from "../contracts/document.ts";
 import { exitCodes, Failure } from "../contracts/failure.ts";
-import type { Plan } from "../contracts/plan.ts";
+import { loadOf, type Plan } from "../contracts/plan.ts";
 import { readArguments, type Verb } from "./verb.ts";
 import { readText } from "./workspace.ts";
 
@@ -56,7 +56,7 @@ export function requireJudgeable({ name, budgets }: Budget, plan: Plan): void {
     const over = "over" in entry && entry.over !== undefined ? [entry.over] : [];
     const rates = plan.treatments
       .filter(({ label }) => entry.treatments.includes(label))
-      .map(({ label, rateQps }) => ({ label, rate: rateQps ?? plan.load.rateQps }));
+      .map((treatment) => ({ label: treatment.label, rate: loadOf(plan, treatment).rateQps }));
     return [
       ...[...entry.treatments, ...over]
         .filter((label) => !labels.includes(label))
@@ -76,9 +76,9 @@ export function requireJudgeable({ name, budgets }: Budget, plan: Plan): void {
 export function judgeCampaign(
   document: Budget,
   analysis: Analysis,
-): { readonly report: BudgetReport; readonly shown: string; readonly code: number } {
+): { readonly shown: string; readonly code: number } {
   const report = judgeBudget(document, analysis);
-  return { report, shown: renderBudget(report), code: budgetExit(report.outcome) };
+  return { shown: renderBudget(report), code: budgetExit(report.outcome) };
 }
 
 function budgetExit(outcome: BudgetOutcome): number {
