@@ -128,13 +128,7 @@ export class Bundle {
     await this.#writeSums();
   }
 
-  /** The run that was finished last is of no use: it counts as an attempt that failed. */
-  rejectLast(): void {
-    const last = this.#attempts.pop();
-    if (last !== undefined) this.#attempts.push({ ...last, failed: true });
-  }
-
-  /** The same of one that an earlier campaign process finished, by its place. */
+  /** A finished run is of no use, by its place: it counts as an attempt that failed. */
   rejectAt(index: number): void {
     const attempt = this.#attempts[index];
     if (attempt !== undefined) this.#attempts[index] = { ...attempt, failed: true };

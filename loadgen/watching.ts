@@ -25,7 +25,7 @@ export async function judgeEarlier({ options, bundle }: Campaign): Promise<void>
 export async function judgeLast({ options, bundle }: Campaign, run: PlannedRun): Promise<void> {
   const invalid = await options.watch?.judge(bundle.directory, runDirectory(run));
   if (invalid === undefined) return;
-  bundle.rejectLast();
+  bundle.rejectAt(bundle.attempts.length - 1);
   options.progress({ kind: "notice", text: `run ${run.run} is invalid: ${invalid}` });
 }
 
