@@ -4,40 +4,25 @@
  */
 import { once } from "node:events";
 import { createWriteStream, existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Writable } from "node:stream";
 import { createGzip } from "node:zlib";
 import { measureLatency } from "../analysis/latency.ts";
+import { toolPaths } from "../tools/paths.ts";
+import { csvRow, intervalNs, rateQps, requestsOf, startNs } from "./support/results.ts";
+import { compareSizes, printRow, speedOf } from "./support/sizes.ts";
 import { use } from "./support/usage.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
-const vegeta = path.join(root, ".ztbench/tools/bin/vegeta");
-const startNs = "1790000000000000000";
-const rateQps = 10_000;
-const intervalNs = 1e9 / rateQps;
+const { vegeta } = toolPaths(root);
 
 const [mode, ...rest] = process.argv.slice(2);
 if (mode === "measure") await measure(rest);
 else {
-  const rows = process.argv.slice(2).map(Number);
-  await compare(rows.length === 0 ? [100_000, 1_000_000] : rows);
-}
-
-async function compare(sizes: readonly number[]): Promise<void> {
-  if (sizes.some((rows) => !Number.isInteger(rows) || rows < 1)) {
-    console.error("rows: must be whole numbers of at least 1");
-    process.exitCode = 2;
-    return;
-  }
-  const directory = await mkdtemp(path.join(tmpdir(), "ztbench-bench-"));
-  try {
-    printRow(["rows", "program", "seconds", "rows/s", "peak MiB"]);
+  const titles = ["rows", "program", "seconds", "rows/s", "peak MiB"];
+  await compareSizes(process.argv.slice(2), titles, async (directory, sizes) => {
     for (const rows of sizes) await compareAt(directory, rows);
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+  });
 }
 
 async function compareAt(directory: string, rows: number): Promise<void> {
@@ -70,7 +55,7 @@ async function measure([file = "", rows = "", log = ""]: readonly string[]): Pro
   const latency = await measureLatency({
     path: file,
     name: "requests.csv.gz",
-    measuredFromNs: startNs,
+    measuredFromNs: String(startNs),
     loadPlan: {
       schema: "ztbench/load-plan/1",
       driver: "vegeta-paced",
@@ -78,7 +63,7 @@ async function measure([file = "", rows = "", log = ""]: readonly string[]): Pro
       rateQps,
       intervalNs,
       planned: Number(rows),
-      startNs,
+      startNs: String(startNs),
     },
     ...(log === "with" && { writeInterval: (line: string) => void (logBytes += line.length) }),
   });
@@ -86,20 +71,15 @@ async function measure([file = "", rows = "", log = ""]: readonly string[]): Pro
   console.log(JSON.stringify({ seconds, rows: latency.sent, logBytes }));
 }
 
-/** Writes the same requests as our rows and as vegeta's CSV; latencies have a long tail. */
+/** Writes the same requests as our rows and as vegeta's CSV. */
 async function generate(ours: string, theirs: string, rows: number): Promise<void> {
   const gzip = createGzip();
   const packed = gzip.pipe(createWriteStream(ours));
   const plain = createWriteStream(theirs);
-  const url = "http://198.18.0.12:8080/api/echo";
-  let state = 1;
-  const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
   let [mine, other] = ["seq,timestampNs,latencyNs,code,error\n", ""];
-  for (let seq = 0; seq < rows; seq += 1) {
-    const sentNs = BigInt(startNs) + BigInt(seq * intervalNs + Math.floor(random() * 50_000));
-    const latencyNs = Math.floor(150_000 - 60_000 * Math.log(random()));
-    mine += `${seq},${sentNs},${latencyNs},200,\n`;
-    other += `${sentNs},200,${latencyNs},0,256,,,,${seq},GET,${url},\n`;
+  for (const request of requestsOf(rows)) {
+    mine += `${request.seq},${request.sentNs},${request.latencyNs},200,\n`;
+    other += csvRow(request);
     if (mine.length > 1 << 16) {
       await Promise.all([write(gzip, mine), write(plain, other)]);
       [mine, other] = ["", ""];
@@ -115,10 +95,6 @@ async function write(stream: Writable, text: string): Promise<void> {
 }
 
 function report(rows: number, program: string, seconds: number, peakMiB: number): void {
-  const speed = `${(rows / seconds / 1e6).toFixed(2)} M`;
+  const speed = speedOf(rows, seconds);
   printRow([String(rows), program, seconds.toFixed(2), speed, peakMiB.toFixed(0)]);
-}
-
-function printRow([rows = "", program = "", ...numbers]: readonly string[]): void {
-  console.log(rows.padStart(9), program.padEnd(32), ...numbers.map((text) => text.padStart(9)));
 }

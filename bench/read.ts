@@ -3,14 +3,14 @@
  * generator. Usage: node --import tsx bench/read.ts [ROWS...]
  */
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import { readFiles } from "../analysis/vegeta/reading.ts";
 import { openResults } from "../analysis/vegeta/source.ts";
 import { gobDecoder } from "../cli/gob.ts";
 import { toolPaths } from "../tools/paths.ts";
 import { type Encoding, rateQps, writeResults } from "./support/results.ts";
+import { compareSizes, printRow, speedOf } from "./support/sizes.ts";
 import { type Usage, use } from "./support/usage.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -19,26 +19,13 @@ const { vegeta } = toolPaths(root);
 const [mode, ...rest] = process.argv.slice(2);
 if (mode === "measure") await measure(rest[0] ?? "", rest[1] ?? "");
 else {
-  const rows = process.argv.slice(2).map(Number);
-  await compare(rows.length === 0 ? [100_000, 1_000_000] : rows);
-}
-
-async function compare(sizes: readonly number[]): Promise<void> {
-  if (sizes.some((rows) => !Number.isInteger(rows) || rows < 1)) {
-    console.error("rows: must be whole numbers of at least 1");
-    process.exitCode = 2;
-    return;
-  }
-  const directory = await mkdtemp(path.join(tmpdir(), "ztbench-bench-"));
-  try {
-    printRow(["rows", "program", "seconds", "rows/s", "CPU s", "peak MiB"]);
+  const titles = ["rows", "program", "seconds", "rows/s", "CPU s", "peak MiB"];
+  await compareSizes(process.argv.slice(2), titles, async (directory, sizes) => {
     await build(directory);
     for (const rows of sizes) {
       for (const encoding of ["csv", "json"] as const) await compareAt(directory, rows, encoding);
     }
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+  });
 }
 
 async function compareAt(directory: string, rows: number, encoding: Encoding): Promise<void> {
@@ -100,11 +87,7 @@ async function build(directory: string): Promise<void> {
 
 function report(rows: number, program: string, usage: Omit<Usage, "output">): void {
   const { seconds, cpuSeconds, peakMiB } = usage;
-  const speed = `${(rows / seconds / 1e6).toFixed(2)} M`;
+  const speed = speedOf(rows, seconds);
   const numbers = [seconds.toFixed(2), speed, cpuSeconds.toFixed(2), peakMiB.toFixed(0)];
   printRow([String(rows), program, ...numbers]);
-}
-
-function printRow([rows = "", program = "", ...numbers]: readonly string[]): void {
-  console.log(rows.padStart(9), program.padEnd(32), ...numbers.map((text) => text.padStart(9)));
 }
