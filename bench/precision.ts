@@ -7,7 +7,7 @@ import path from "node:path";
 import tQuantile from "@stdlib/stats-base-dists-t-quantile";
 import { analyse } from "../analysis/report.ts";
 import { blocksOf, type LossMetricId, lossMetricIds, pairsOf } from "../analysis/blocks.ts";
-import { mean } from "../analysis/statistics.ts";
+import { mean, meanInterval } from "../analysis/statistics.ts";
 
 const bundles = process.argv.slice(2);
 if (bundles.length === 0) {
@@ -40,18 +40,13 @@ function row(label: string, id: LossMetricId, pairs: Pairs): void {
   const baselines = pairs.map(({ baseline }) => baseline.map(Math.log));
   const differences = treated.map((x, index) => x - mean(baselines[index] ?? []));
   const n = pairs.length;
-  const paired = (tQuantile(0.975, n - 1) * sd(differences)) / Math.sqrt(n);
+  const paired = (tQuantile(0.975, n - 1) * meanInterval(differences).sd) / Math.sqrt(n);
   const first = baselines.map(([a = Number.NaN]) => a);
-  const [v, w] = [sd(treated) ** 2 / n, sd(first) ** 2 / n];
+  const [v, w] = [meanInterval(treated).sd ** 2 / n, meanInterval(first).sd ** 2 / n];
   // Welch and Satterthwaite.
   const freedom = (v + w) ** 2 / (v ** 2 / (n - 1) + w ** 2 / (n - 1));
   const unpaired = tQuantile(0.975, freedom) * Math.sqrt(v + w);
   const time = (paired / unpaired) ** 2 * (3 / 2);
   const cells = [paired.toFixed(4), unpaired.toFixed(4).padStart(9), time.toFixed(2).padStart(10)];
   console.log(`${label.padEnd(20)} ${id.padEnd(13)} ${cells.join(" ")}`);
-}
-
-function sd(values: readonly number[]): number {
-  const centre = mean(values);
-  return Math.sqrt(values.reduce((sum, x) => sum + (x - centre) ** 2, 0) / (values.length - 1));
 }
