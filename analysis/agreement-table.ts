@@ -71,7 +71,7 @@ function agreementTable({ rows }: Agreement): Table {
 function verdictOf({ verdict, reason, a, b }: AgreementRow, notes: Footnotes): string {
   // A missing figure already points to its reason.
   if (reason === undefined || a.kind === "none" || b.kind === "none") return verdict;
-  return `${verdict} ${notes.mark(reason).replace("- ", "")}`;
+  return `${verdict} ${notes.reference(reason)}`;
 }
 
 function percent(log: number): string {

@@ -64,7 +64,7 @@ function measuredOf({ unit, centre, low, high }: BudgetResult): string {
 }
 
 function outcomeOf({ outcome, reason, blocks, blocksNeeded }: BudgetResult, notes: Footnotes) {
-  if (reason !== undefined) return `${outcome} ${notes.mark(reason).replace("- ", "")}`;
+  if (reason !== undefined) return `${outcome} ${notes.reference(reason)}`;
   return blocksNeeded === undefined
     ? outcome
     : `${outcome}: ${blocksNeeded} blocks, not ${blocks ?? 0}`;

@@ -6,10 +6,15 @@ import type { DifferenceEstimate, RatioEstimate } from "./loss.ts";
 export class Footnotes {
   readonly #reasons: string[] = [];
 
-  /** The mark of a reason; equal reasons share one. */
+  /** The mark of a reason where a number is missing; equal reasons share one. */
   mark(reason: string): string {
+    return `- ${this.reference(reason)}`;
+  }
+
+  /** The same beside what is there. */
+  reference(reason: string): string {
     if (!this.#reasons.includes(reason)) this.#reasons.push(reason);
-    return `- (${this.#reasons.indexOf(reason) + 1})`;
+    return `(${this.#reasons.indexOf(reason) + 1})`;
   }
 
   lines(): readonly string[] {
