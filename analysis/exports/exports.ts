@@ -1,6 +1,6 @@
-/** Writes the comparison in the formats that other programs read. */
+/** The comparison in the formats that other programs read. */
 import type { Analysis } from "../analysis.ts";
-import { type TakeFile, writerInto } from "../derived.ts";
+import type { TakeFile } from "../derived.ts";
 import { renderBenchstat } from "./benchstat.ts";
 import { renderJunit } from "./junit.ts";
 import { renderOpenMetrics } from "./openmetrics.ts";
@@ -13,12 +13,7 @@ const renderers = {
   "summary.md": renderSummary,
 } as const satisfies Record<string, (analysis: Analysis) => string>;
 
-/** Writes benchstat.txt, junit.xml, metrics.txt and summary.md into `<bundle>/tables/`. */
-export async function writeExports(analysis: Analysis, bundleDir: string): Promise<void> {
-  await takeExports(analysis, writerInto(bundleDir));
-}
-
-/** Gives the same files to whoever takes them. */
+/** Gives benchstat.txt, junit.xml, metrics.txt and summary.md of `tables/`. */
 export async function takeExports(analysis: Analysis, take: TakeFile): Promise<void> {
   for (const [file, render] of Object.entries(renderers)) {
     await take(`tables/${file}`, render(analysis));

@@ -6,8 +6,9 @@ import { after, before, test } from "node:test";
 import { $ } from "zx";
 import type { Analysis } from "../../../analysis/analysis.ts";
 import { numberOf } from "../../../analysis/cell.ts";
+import { writerInto } from "../../../analysis/derived.ts";
 import { renderBenchstat } from "../../../analysis/exports/benchstat.ts";
-import { writeExports } from "../../../analysis/exports/exports.ts";
+import { takeExports } from "../../../analysis/exports/exports.ts";
 import { renderJunit } from "../../../analysis/exports/junit.ts";
 import { renderOpenMetrics } from "../../../analysis/exports/openmetrics.ts";
 import { renderSummary } from "../../../analysis/exports/summary.ts";
@@ -56,7 +57,7 @@ after(async () => {
 });
 
 test("all exports are written beside the tables, and are the reviewed ones", async () => {
-  await writeExports(analysis, directory);
+  await takeExports(analysis, writerInto(directory));
   const tables = path.join(directory, "tables");
   const files = (await readdir(tables)).sort();
   assert.deepEqual(files, ["benchstat.txt", "junit.xml", "metrics.txt", "summary.md"]);
@@ -101,7 +102,7 @@ async function benchstat(...argv: readonly string[]): Promise<string> {
 
 test("benchstat finds the loss between treatments that was put in", async () => {
   const file = path.join(directory, "tables", "benchstat.txt");
-  await writeExports(analysis, directory);
+  await takeExports(analysis, writerInto(directory));
   const options = ["-format", "csv", "-col", "/treatment", "-row", ".name", "-ignore", "/arm"];
   const text = await benchstat(...options, file);
   const table = (unit: string) => {
