@@ -21,9 +21,7 @@ export type ProbeResult = ProbeVerdict & {
   readonly lagP99: Cell;
 };
 
-export type MeasuredProbe = Pick<CapacityProbe, "load"> & {
-  readonly measured: NonNullable<CapacityProbe["measured"]>;
-};
+type MeasuredProbe = { readonly measured: NonNullable<CapacityProbe["measured"]> };
 
 /**
  * Judges a probe by its requests; what was planned but never sent counts as late.

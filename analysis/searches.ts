@@ -56,7 +56,7 @@ async function judgeAgain(
   within: string,
   probe: CapacitySearch["probes"][number],
 ): Promise<TriedRate> {
-  const { purpose, rateQps, passed, reasons, measured, load } = probe;
+  const { purpose, rateQps, passed, reasons, measured } = probe;
   const told = { purpose, rateQps, passed, reasons };
   // What broke off after its load was done did not pass, whatever its requests say.
   const isBroken = reasons.some((reason) => reason.startsWith("broke off"));
@@ -65,7 +65,7 @@ async function judgeAgain(
   const result = await measureProbe(
     join(bundle.directory, name),
     name,
-    { load, measured },
+    { measured },
     settings,
   );
   if (result.passed !== passed) {

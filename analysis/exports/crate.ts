@@ -2,7 +2,6 @@
  * Describes a bundle as an RO-Crate: what was run by which program with which plan, and which files
  * came of it, for repositories and readers that know nothing of ztbench.
  */
-import type { RunDocument } from "../../contracts/record.ts";
 import type { Analysis } from "../analysis.ts";
 import type { Bundle, BundleRun } from "../bundle.ts";
 
@@ -177,13 +176,9 @@ function runAction(programs: Bundle["manifest"]["programs"]) {
       result: [{ "@id": directoryId(run) }],
       startTime: record.startedAt,
       endTime: record.finishedAt,
-      ...statusOf(failureOf(record)),
+      ...statusOf(record.failure),
     };
   };
-}
-
-function failureOf(record: RunDocument): string | undefined {
-  return record.failure;
 }
 
 function statusOf(error: string | undefined): Readonly<Record<string, unknown>> {
