@@ -4,8 +4,10 @@ import type { Gate } from "./gate.ts";
 import { byClass, checked, everywhere, fromCell, invalid, measuredAs } from "./gate.ts";
 import { milliseconds, missing, percent, warn } from "./gate.ts";
 
-const share = (part: number, whole: number) =>
-  measuredAs(whole === 0 ? 0 : part / whole, `${part} of ${whole} (${percent(part / whole)})`);
+function share(part: number, whole: number) {
+  const found = whole === 0 ? 0 : part / whole;
+  return measuredAs(found, `${part} of ${whole} (${percent(found)})`);
+}
 
 const sent: Gate = {
   id: "sent",
