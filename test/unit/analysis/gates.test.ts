@@ -655,11 +655,9 @@ test("a run without fault passes every gate that its place has", () => {
 });
 
 test("a gate without a source says so, and never that it passed", () => {
-  for (const result of judgeRun(lab)) {
-    if (!silent(lab).includes(result.id)) continue;
-    assert.equal(result.outcome, "unavailable");
-    assert.match(result.measured, /^not available here: ./);
-  }
+  const unavailable = judgeRun(lab).filter(({ id }) => silent(lab).includes(id));
+  assert.ok(unavailable.length > 0);
+  for (const { measured } of unavailable) assert.match(measured, /^not available here: ./);
   const unseen = { ...lab, wire: [], proxies: [], hosts: new Map(), connect: undefined };
   const said = silent(unseen);
   for (const id of ["wire", "proxy-errors", "machine", "bodies", "profilers", "placement"]) {
@@ -715,6 +713,12 @@ test("each gate tells what it measured and what it wanted", () => {
   const lag = results.find(({ id }) => id === "lag");
   assert.equal(lag?.measured, "p99 0.300 ms");
   assert.equal(lag.threshold, "p99 <= 0.250 ms with vegeta-paced");
+});
+
+test("a run that sent nothing shows a share of nothing", () => {
+  const results = judgeRun(withLatency(lab, { sent: 0, ok: 0, seqMax: -1 }));
+  const goodput = results.find(({ id }) => id === "goodput");
+  assert.deepEqual([goodput?.outcome, goodput?.measured], ["invalid", "0 of 0 (0.0 %)"]);
 });
 
 test("on metal a slow path allows a lag of a tenth of its p99", () => {

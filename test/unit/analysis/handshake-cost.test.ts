@@ -152,10 +152,7 @@ test("the misfit of a line is about 1, that of a bend is far above", () => {
 });
 
 test("an opening that may cost nothing has no crossover, and says so", () => {
-  const alike = runsOf(5, 20).map((one) =>
-    run({ block: one.block, label: one.label, us: 300 + 7 * Math.sin(one.block * 3) }, 1),
-  );
-  const jittered = alike.map((one, index) =>
+  const jittered = runsOf(5, 20).map((one, index) =>
     run({ block: one.block, label: one.label, us: 300 + 5 * Math.sin(index * 1.7) }, 1),
   );
   const { crossover, tls } = fitted(costsOf(planOf(5), jittered).costs.meanNs);
