@@ -11,8 +11,10 @@ const generator: Gate = {
   id: "generator",
   shows: "CPU time of the driver over that of its CPUs",
   limits: byClass(warn(0.7), invalid(0.7)),
-  wanted: (limit, input) =>
-    `< ${percent(limit)} of CPUs ${input?.record.generator.cpus ?? "of it"}`,
+  wanted: (limit, input) => {
+    const cpus = input === undefined ? "its CPUs" : `CPUs ${input.record.generator.cpus}`;
+    return `< ${percent(limit)} of ${cpus}`;
+  },
   compare: "less than",
   judge: ({ resources }) => fromCell(resources.generatorShare, percent),
 };
