@@ -158,29 +158,41 @@ k3s_end_processes() {
 
 k3s_unmount() {
   local path
-  while read -r path; do umount "$path" 2>/dev/null || umount --lazy "$path" || :; done \
-    < <(k3s_mounts | sort -r)
+  while read -r path; do
+    was_before "mount $path" || umount "$path" 2>/dev/null || umount --lazy "$path" || :
+  done < <(k3s_mounts | sort -r)
+}
+
+# Rules by their text, since they are spread over the chains of others; what was there before stays.
+k3s_without_rules() { # iptables|ip6tables, with all rules on standard input
+  local line pattern="^(:|-A ).*($k3s_rule|${pod_network//./\\.})"
+  while IFS= read -r line; do
+    [[ ! $line =~ $pattern ]] || was_before "$1 ${line% \[*\]}" || continue
+    printf '%s\n' "$line"
+  done
 }
 
 k3s_clear_network() {
   local name family words
-  while read -r name; do ip netns delete "$name" || :; done < <(k3s_namespaces)
+  while read -r name; do
+    was_before "namespace $name" || ip netns delete "$name" || :
+  done < <(k3s_namespaces)
   while read -r name; do was_before "link $name" || ip link delete "$name" || :; done < <(k3s_links)
   while read -r -a words; do
     was_before "route ${words[*]}" || ip -4 route delete "${words[@]}" 2>/dev/null || :
   done < <(k3s_routes)
   for family in iptables ip6tables; do
     [ -n "$(k3s_rules "$family")" ] || continue
-    # Rules by their text, since they are spread over the chains of others.
-    "$family-save" | grep -vE "^(:|-A ).*($k3s_rule|${pod_network//./\\.})" |
-      "$family-restore" || :
+    "$family-save" | k3s_without_rules "$family" | "$family-restore" || :
   done
   while read -r name; do
     was_before "module $name" || modprobe --remove "$name" 2>/dev/null || :
   done < <(k3s_modules)
   # Sets refer to each other, so those that are used go in a second pass.
   for _ in first second; do
-    while read -r name; do ipset destroy "$name" 2>/dev/null || :; done < <(k3s_sets)
+    while read -r name; do
+      was_before "set $name" || ipset destroy "$name" 2>/dev/null || :
+    done < <(k3s_sets)
   done
 }
 
