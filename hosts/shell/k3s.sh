@@ -161,9 +161,13 @@ k3s_print_kubeconfig() {
 k3s_fact() { printf '%s:\n\t%s\n' "$1" "$2"; } # NAME VALUE
 
 k3s_cluster_facts() {
-  local version
-  version=$("$k3s_binary" --version)
-  k3s_fact cluster-identifier "$(kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}')"
+  local version identifier
+  version=$("$k3s_binary" --version) || return 1
+  identifier=$(kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}') || return 1
+  [ -n "$identifier" ] ||
+    refuse "cluster: host $host does not tell its identifier, the uid of kube-system expected" \
+      "journalctl -u k3s on $host" || return 1
+  k3s_fact cluster-identifier "$identifier"
   k3s_fact version-k3s "$(sed -n 's/^k3s version v\([^ ]*\).*/\1/p' <<<"$version")"
 }
 
@@ -179,9 +183,13 @@ k3s_node() { # NAME ADDRESS
         tail -n 1 <<<"$seen")" "journalctl -u k3s-agent on $1" || return 1
     sleep "$poll_seconds"
   done
-  k3s_fact kubelet-version "$(k3s_shown "$1" .status.nodeInfo.kubeletVersion)"
-  k3s_fact container-runtime "$(k3s_shown "$1" .status.nodeInfo.containerRuntimeVersion)"
-  k3s_fact allocatable-cpu "$(k3s_shown "$1" .status.allocatable.cpu)"
+  local kubelet runtime allocatable
+  kubelet=$(k3s_shown "$1" .status.nodeInfo.kubeletVersion) || return 1
+  runtime=$(k3s_shown "$1" .status.nodeInfo.containerRuntimeVersion) || return 1
+  allocatable=$(k3s_shown "$1" .status.allocatable.cpu) || return 1
+  k3s_fact kubelet-version "$kubelet"
+  k3s_fact container-runtime "$runtime"
+  k3s_fact allocatable-cpu "$allocatable"
   k3s_fact kubelet-directory /var/lib/kubelet
 }
 

@@ -43,6 +43,13 @@ suite("a server of k3s", () => {
     );
   });
 
+  test("whose API server does not answer tells no facts", () => {
+    const host = newHost();
+    succeed(host, "gateway-k3s", "create");
+    rmSync(path.join(host.base, "api"));
+    assert.match(fail(host, "gateway-cluster-facts", "create"), /connection .* was refused/);
+  });
+
   test("is left as it runs when nothing has changed", () => {
     const host = newHost();
     succeed(host, "gateway-k3s", "create");
@@ -200,6 +207,16 @@ suite("removal of k3s", () => {
     assert.equal(host.read("opt/cni/bin/theirs"), "kept");
     assert.equal(host.read("etc/cni/net.d/87-podman.conflist"), "kept");
     assert.equal(host.has("etc/cni/net.d/10-calico.conflist"), false);
+  });
+
+  test("keeps a rule on the network of pods that was there before", () => {
+    const host = newHost();
+    const theirs = "-A INPUT -s 10.42.0.0/16 -j ACCEPT\n";
+    host.write("rules", `:INPUT ACCEPT [5:300]\n${theirs}`);
+    succeed(host, "gateway-k3s", "create");
+    succeed(host, "gateway-k3s", "remove");
+    assert.match(host.read("rules"), /^-A INPUT -s 10\.42\.0\.0\/16 -j ACCEPT$/m);
+    assert.doesNotMatch(host.read("rules"), /cali|KUBE/);
   });
 
   test("needs neither an API server nor a second time", () => {
