@@ -104,10 +104,12 @@ see_missing_modules() {
   echo "${all:-none}"
 }
 
+not_tracked='not tracked'
+
 # Free entries of connection tracking; without it nothing is tracked, and none can be missing.
 see_free_connections() {
   local most count directory=$proc/sys/net/netfilter
-  [ -e "$directory/nf_conntrack_max" ] || { echo 'not tracked'; return 0; }
+  [ -e "$directory/nf_conntrack_max" ] || { echo "$not_tracked"; return 0; }
   most=$(read_file "$directory/nf_conntrack_max") || { echo "$most"; return 1; }
   count=$(read_file "$directory/nf_conntrack_count") || { echo "$count"; return 1; }
   echo $((most - count))
@@ -158,7 +160,9 @@ is_as_wanted() { # comparison seen want
     any) return 0 ;;
     equal) [ "$2" = "$3" ] ;;
     # Numbers are compared without what stands behind them: units, and tenths.
-    at-least) [[ ! $2 =~ ^[0-9] ]] || [ "${2%%[!0-9]*}" -ge "${3%%[!0-9]*}" ] ;;
+    at-least)
+      [ "$2" = "$not_tracked" ] ||
+        { [[ $2 =~ ^[0-9] ]] && [ "${2%%[!0-9]*}" -ge "${3%%[!0-9]*}" ]; } ;;
   esac
 }
 

@@ -148,6 +148,13 @@ suite("a host is refused by exactly one check", () => {
       /5\.0 GT\/s PCIe, wanted 8 GT\/s/,
     ],
     [
+      "for a PCIe generation that nobody knows",
+      "pcie-speed",
+      { [`${net}/device/current_link_speed`]: "Unknown" },
+      "",
+      /pcie-speed Unknown, wanted 8 GT\/s/,
+    ],
+    [
       "for too few PCIe lanes",
       "pcie-lanes",
       { [`${net}/device/current_link_width`]: "4" },
