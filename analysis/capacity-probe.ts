@@ -17,8 +17,6 @@ export type ProbeResult = ProbeVerdict & {
   /** Answered with 2xx over planned. */
   readonly goodShare: number;
   readonly responseP99: Cell;
-  /** Part of the response that is the driver's own. */
-  readonly lagP99: Cell;
 };
 
 type MeasuredProbe = { readonly measured: NonNullable<CapacityProbe["measured"]> };
@@ -74,6 +72,5 @@ export async function measureProbe(
     counts,
     goodShare: latency.ok / planned,
     responseP99: latency.response.quantiles.p99,
-    lagP99: latency.lag.quantiles.p99,
   };
 }

@@ -22,8 +22,6 @@ export type RequestShape = {
   readonly gapVariation: Cell;
   /** Highest number of requests in flight. */
   readonly inFlightMost: number;
-  /** Requests that were seen. */
-  readonly recorded: number;
 };
 
 /** Buckets an octave: a bucket is 0.27 % wide. */
@@ -45,7 +43,6 @@ export class ShapeCollector {
   readonly #gapsUntilNs: number;
   #sent = new Float64Array(1024);
   #kept = 0;
-  #recorded = 0;
   #newest = 0;
 
   constructor(plan: Pick<LoadPlan, "intervalNs" | "planned">, offsetsNs?: Float64Array) {
@@ -56,7 +53,6 @@ export class ShapeCollector {
 
   /** @param responseNs undefined if it failed or was not answered in time */
   record(dueNs: number, responseNs: number | undefined, lagNs: number, latencyNs: number): void {
-    this.#recorded += 1;
     const index = Math.floor(dueNs / 1e9);
     if (index > this.#newest) this.#advance(index);
     let second = this.#open.get(index);
@@ -86,7 +82,6 @@ export class ShapeCollector {
       seconds,
       gapVariation: this.#gapVariation(),
       inFlightMost: this.#inFlight.finish().most,
-      recorded: this.#recorded,
     };
   }
 

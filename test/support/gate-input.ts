@@ -191,7 +191,6 @@ export function steadyShape(): RequestShape {
     })),
     gapVariation: value(0.1, "ratio"),
     inFlightMost: 9,
-    recorded: requests,
   };
 }
 

@@ -157,7 +157,6 @@ test("a ladder tells collapse, and what differs between the ways up and down", (
     counts: { planned: 1000, sent: 1000, failed: 0, over: 0, windows: [] },
     goodShare,
     responseP99: value(p99Ms * 1e6, "ns"),
-    lagP99: none("not asked"),
   });
   const laddered = { ...settings, ladder: { steps: 3, from: 0.5, to: 1.1, secondsPerStep: 5 } };
   const block = describeSearch(
