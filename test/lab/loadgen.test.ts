@@ -1,12 +1,9 @@
 /** A campaign on real hosts: an echo service started by hand stands for the deployed topology. */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { $ } from "zx";
 import { openBundle } from "../../analysis/bundle.ts";
 import { analyse } from "../../analysis/report.ts";
 import type { Deployment } from "../../contracts/deployment.ts";
@@ -14,17 +11,15 @@ import { Failure } from "../../contracts/failure.ts";
 import { type Plan, planSchema } from "../../contracts/plan.ts";
 import type { RunRecord } from "../../contracts/record.ts";
 import type { Testbed } from "../../contracts/testbed.ts";
-import { labDown, labUp } from "../../hosts/lab/lab.ts";
 import { openLab } from "../../hosts/lab/options.ts";
 import { runCampaign } from "../../loadgen/campaign.ts";
 import type { CampaignOptions, Deployer } from "../../loadgen/options.ts";
 import type { CampaignEvent } from "../../loadgen/progress.ts";
 import { openTransport, runChecked, type Transport } from "../../loadgen/ssh.ts";
 import { binaryDirectory } from "../../loadgen/vegeta.ts";
-import { toolPaths } from "../../tools/paths.ts";
+import { type LabHosts, raiseLab } from "../support/lab-hosts.ts";
 
 const lab = openLab({ name: "labl", network: 4 });
-const hostBin = toolPaths(fileURLToPath(new URL("../..", import.meta.url))).hostBin;
 const programs = ["vegeta", "ztecho", "ztload", "ztprobe", "ztsample"];
 const unit = "ztbench-service.service";
 const never = new AbortController().signal;
@@ -33,23 +28,12 @@ let testbed: Testbed;
 let transport: Transport;
 let scratch: string;
 
+let hosts: LabHosts | undefined;
 before(async () => {
-  await labDown(lab);
-  ({ testbed } = await labUp(lab));
-  transport = await openTransport(testbed);
-  scratch = await mkdtemp(join(tmpdir(), "ztbench-test-"));
-  for (const { name } of testbed.hosts) {
-    const unpack = `install -d ${binaryDirectory} && tar -x -C ${binaryDirectory}`;
-    const shell = $({ quiet: true, timeout: "60s" });
-    await shell`tar -C ${hostBin} -c ${programs} | ssh -F ${lab.paths.sshConfig} ${name} ${unpack}`;
-  }
+  hosts = await raiseLab(lab, programs);
+  ({ testbed, transport, scratch } = hosts);
 });
-
-after(async () => {
-  await transport.close();
-  await labDown(lab);
-  await rm(scratch, { recursive: true, force: true });
-});
+after(() => hosts?.lower());
 
 const on = (host: string, text: string) =>
   runChecked(transport, host, { title: "test", text, timeoutSeconds: 20 }, never);

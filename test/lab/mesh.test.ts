@@ -1,31 +1,26 @@
 /** The mesh on lab hosts: what a good run shows, and what each fault ends in. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { $ } from "zx";
 import type { JudgedRun } from "../../analysis/judged-run.ts";
 import { analyse } from "../../analysis/report.ts";
 import { type Plan, planSchema } from "../../contracts/plan.ts";
 import type { Testbed } from "../../contracts/testbed.ts";
 import { renderAbsence } from "../../hosts/absence.ts";
-import { labDown, labUp } from "../../hosts/lab/lab.ts";
 import { openLab } from "../../hosts/lab/options.ts";
 import type { HostPayload } from "../../hosts/payload.ts";
 import { programDirectory } from "../../hosts/programs.ts";
 import { runCampaign } from "../../loadgen/campaign.ts";
 import type { Deployer } from "../../loadgen/options.ts";
-import { openTransport, runChecked, type Transport } from "../../loadgen/ssh.ts";
-import { toolPaths } from "../../tools/paths.ts";
+import { runChecked, type Transport } from "../../loadgen/ssh.ts";
 import { topologyNamed } from "../../topologies/catalogue.ts";
 import { type Rendering, renderNative } from "../../topologies/native.ts";
 import { readParameters } from "../../topologies/parameters.ts";
 import { type Direct, openDirect } from "../support/direct.ts";
+import { type LabHosts, raiseLab } from "../support/lab-hosts.ts";
 
 const lab = openLab({ name: "labm", network: 3 });
-const hostBin = toolPaths(fileURLToPath(new URL("../..", import.meta.url))).hostBin;
 const never = new AbortController().signal;
 
 let testbed: Testbed;
@@ -33,25 +28,13 @@ let transport: Transport;
 let direct: Direct;
 let scratch: string;
 
+let hosts: LabHosts | undefined;
 before(async () => {
-  await labDown(lab);
-  ({ testbed } = await labUp(lab));
-  transport = await openTransport(testbed);
+  hosts = await raiseLab(lab);
+  ({ testbed, transport, scratch } = hosts);
   direct = openDirect(transport, never);
-  scratch = await mkdtemp(join(tmpdir(), "ztbench-mesh-"));
-  const copies = testbed.hosts.map(({ name }) => {
-    const unpack = `install -d ${programDirectory} && tar -x -C ${programDirectory}`;
-    const shell = $({ quiet: true, timeout: "60s" });
-    return shell`tar -C ${hostBin} -c . | ssh -F ${lab.paths.sshConfig} ${name} ${unpack}`;
-  });
-  await Promise.all(copies);
 });
-
-after(async () => {
-  await transport.close();
-  await labDown(lab);
-  await rm(scratch, { recursive: true, force: true });
-});
+after(() => hosts?.lower());
 
 const on = (host: string, text: string) =>
   runChecked(transport, host, { title: "test", text, timeoutSeconds: 20 }, never);
