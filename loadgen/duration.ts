@@ -43,14 +43,14 @@ function searchSecondsOf(capacity: CapacitySettings): number {
   const { startQps, maxQps, settleSeconds, cooldownSeconds, ladder } = capacity;
   const assumedQps = Math.sqrt(startQps * maxQps);
   const tried: Tried[] = [];
+  const secondsOf = (own: number) => Math.min(settleSeconds, own) + own + cooldownSeconds;
   let seconds = deploySeconds;
   for (let probe = 0; probe < probesMax; probe++) {
     const step = nextStep(capacity, tried);
     if (step.next === "done") break;
     const { next, rateQps } = step;
     tried.push({ purpose: next, rateQps, passed: rateQps <= assumedQps });
-    const own = next === "search" ? capacity.probeSeconds : capacity.confirmSeconds;
-    seconds += settleSeconds + own + cooldownSeconds;
+    seconds += secondsOf(next === "search" ? capacity.probeSeconds : capacity.confirmSeconds);
   }
-  return seconds + (ladder === undefined ? 0 : 2 * ladder.steps * ladder.secondsPerStep);
+  return seconds + (ladder === undefined ? 0 : 2 * ladder.steps * secondsOf(ladder.secondsPerStep));
 }

@@ -33,7 +33,7 @@ test("searches follow the rule by which they will be made", () => {
   const found = durationOf({ ...examplePlan(["baseline", "jwt"]), capacity });
   // 100, 150, 225, 338, 507, 761 hold for an assumed 1000, 1142 does not: half as much again and a
   // little more, so 932 in the middle is tried, too.
-  const search = 8 * (1 + 4 + 5) + 3 * (1 + 14 + 5) + 2 * 5 * 2 + 10;
+  const search = 8 * (1 + 4 + 5) + 3 * (1 + 14 + 5) + 2 * 5 * (1 + 2 + 5) + 10;
   assert.deepEqual(
     [found.searches, found.searchSeconds, found.seconds - found.runSeconds],
     [4, 4 * search, 4 * search],
