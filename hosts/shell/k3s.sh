@@ -160,18 +160,23 @@ k3s_print_kubeconfig() {
 # A line `name:` and the value behind a tab, for each fact.
 k3s_fact() { printf '%s:\n\t%s\n' "$1" "$2"; } # NAME VALUE
 
+k3s_shown() { # KIND NAME FIELD
+  local seen
+  if ! seen=$(kubectl get "$1" "$2" -o "jsonpath=$3" 2>&1) || [ -z "$seen" ]; then
+    refuse "cluster: host $host does not tell $3 of $1 $2, found: $(tail -n 1 <<<"$seen")" \
+      "journalctl -u k3s on $host" || return 1
+  fi
+  printf '%s\n' "$seen"
+}
+
 k3s_cluster_facts() {
   local version identifier
   version=$("$k3s_binary" --version) || return 1
-  identifier=$(kubectl get namespace kube-system -o 'jsonpath={.metadata.uid}') || return 1
-  [ -n "$identifier" ] ||
-    refuse "cluster: host $host does not tell its identifier, the uid of kube-system expected" \
-      "journalctl -u k3s on $host" || return 1
+  identifier=$(k3s_shown namespace kube-system '{.metadata.uid}') || return 1
   k3s_fact cluster-identifier "$identifier"
   k3s_fact version-k3s "$(sed -n 's/^k3s version v\([^ ]*\).*/\1/p' <<<"$version")"
 }
 
-k3s_shown() { kubectl get node "$1" -o "jsonpath={$2}"; } # NODE FIELD
 
 # Waits until a host is known as a node at the address that it should have.
 k3s_node() { # NAME ADDRESS
@@ -184,9 +189,9 @@ k3s_node() { # NAME ADDRESS
     sleep "$poll_seconds"
   done
   local kubelet runtime allocatable
-  kubelet=$(k3s_shown "$1" .status.nodeInfo.kubeletVersion) || return 1
-  runtime=$(k3s_shown "$1" .status.nodeInfo.containerRuntimeVersion) || return 1
-  allocatable=$(k3s_shown "$1" .status.allocatable.cpu) || return 1
+  kubelet=$(k3s_shown node "$1" '{.status.nodeInfo.kubeletVersion}') || return 1
+  runtime=$(k3s_shown node "$1" '{.status.nodeInfo.containerRuntimeVersion}') || return 1
+  allocatable=$(k3s_shown node "$1" '{.status.allocatable.cpu}') || return 1
   k3s_fact kubelet-version "$kubelet"
   k3s_fact container-runtime "$runtime"
   k3s_fact allocatable-cpu "$allocatable"
