@@ -62,12 +62,7 @@ async function judgeAgain(
   const isBroken = reasons.some((reason) => reason.startsWith("broke off"));
   if (measured === undefined || isBroken) return told;
   const name = `${within}/${probe.directory}`;
-  const result = await measureProbe(
-    join(bundle.directory, name),
-    name,
-    { measured },
-    settings,
-  );
+  const result = await measureProbe(join(bundle.directory, name), name, { measured }, settings);
   if (result.passed !== passed) {
     const found = result.passed ? "it holds" : `it does not hold, ${result.reasons.join("; ")}`;
     const at = `${within}/search.json: ${probe.directory}`;
