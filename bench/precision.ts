@@ -24,7 +24,8 @@ async function measure(directory: string): Promise<void> {
     const { complete } = blocksOf(stamp.blocks, baseline, label, runs, "steady");
     for (const id of lossMetricIds) {
       const pairs = pairsOf(complete, id);
-      if (typeof pairs !== "string" && pairs.length >= 3) row(label, id, pairs);
+      if (typeof pairs !== "string" && pairs.length >= 3)
+        row(label, id, pairs, comparison.treatments.length);
     }
   }
 }
@@ -32,10 +33,11 @@ async function measure(directory: string): Promise<void> {
 type Pairs = Exclude<ReturnType<typeof pairsOf>, string>;
 
 /**
- * Time goes with the square of the half-width. A paired block has three runs of the two (the
- * baseline twice); the unpaired design has two, and one of the block's baselines is left out.
+ * Time goes with the square of the half-width. A block of t treatments, the baseline among them,
+ * has t + 1 runs, since the baseline runs twice; the unpaired design has t, and one of the block's
+ * baselines is left out.
  */
-function row(label: string, id: LossMetricId, pairs: Pairs): void {
+function row(label: string, id: LossMetricId, pairs: Pairs, treatments: number): void {
   const treated = pairs.map(({ treatment }) => Math.log(treatment));
   const baselines = pairs.map(({ baseline }) => baseline.map(Math.log));
   const differences = treated.map((x, index) => x - mean(baselines[index] ?? []));
@@ -46,7 +48,7 @@ function row(label: string, id: LossMetricId, pairs: Pairs): void {
   // Welch and Satterthwaite.
   const freedom = (v + w) ** 2 / (v ** 2 / (n - 1) + w ** 2 / (n - 1));
   const unpaired = tQuantile(0.975, freedom) * Math.sqrt(v + w);
-  const time = (paired / unpaired) ** 2 * (3 / 2);
+  const time = (paired / unpaired) ** 2 * ((treatments + 1) / treatments);
   const cells = [paired.toFixed(4), unpaired.toFixed(4).padStart(9), time.toFixed(2).padStart(10)];
   console.log(`${label.padEnd(20)} ${id.padEnd(13)} ${cells.join(" ")}`);
 }
