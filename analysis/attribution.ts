@@ -64,8 +64,11 @@ export type Attribution = {
 export type Interaction = {
   /** (both - crypto) - (policy - neither), means of latency, nanoseconds. */
   readonly meanNs: DifferenceEstimate;
-  /** Whether crypto and policy cost something else together than each by itself. */
-  readonly matters: boolean;
+  /**
+   * Whether crypto and policy cost something else together than each by itself; `open` where the
+   * interval allows for both.
+   */
+  readonly verdict: "matters" | "does not matter" | "open";
   /** Costs with the interaction shared alike (Shapley), if it matters. */
   readonly shared?: { readonly cryptoNs: number; readonly policyNs: number };
 };
@@ -172,19 +175,22 @@ function interactionOf(
   for (const costs of completeBlocks(planned, labels, runs).values()) {
     const found = labels.map((label) => costs.get(label)?.meanNs ?? none("not measured"));
     const absent = found.find((cell) => cell.kind === "none");
-    if (absent?.kind === "none") return { meanNs: absent, matters: false };
+    if (absent?.kind === "none") return { meanNs: absent, verdict: "open" };
     const [x00 = 0, x10 = 0, x01 = 0, x11 = 0] = found.map((cell) => numberOf(cell) ?? 0);
     differences.push(x11 - x10 - (x01 - x00));
     alone.push({ crypto: x10 - x00, policy: x01 - x00, total: x11 - x00 });
   }
   const meanNs = estimate(differences);
-  if (meanNs.kind !== "estimate") return { meanNs, matters: false };
-  const excludesZero = meanNs.low > 0 || meanNs.high < 0;
-  const total = mean(alone.map((block) => block.total));
-  const matters = excludesZero && Math.abs(meanNs.mean) > interactionShare * Math.abs(total);
-  if (!matters) return { meanNs, matters };
+  if (meanNs.kind !== "estimate") return { meanNs, verdict: "open" };
+  const { low, high } = meanNs;
+  const bound = interactionShare * Math.abs(mean(alone.map((block) => block.total)));
+  const matters = (low > 0 || high < 0) && Math.abs(meanNs.mean) > bound;
+  if (!matters) {
+    const isSmall = Math.max(Math.abs(low), Math.abs(high)) <= bound;
+    return { meanNs, verdict: isSmall ? "does not matter" : "open" };
+  }
   const half = meanNs.mean / 2;
   const cryptoNs = mean(alone.map((block) => block.crypto)) + half;
   const policyNs = mean(alone.map((block) => block.policy)) + half;
-  return { meanNs, matters, shared: { cryptoNs, policyNs } };
+  return { meanNs, verdict: "matters", shared: { cryptoNs, policyNs } };
 }

@@ -133,7 +133,20 @@ test("no mean is made of a run in which requests failed", () => {
 test("costs that do not interact are told as such", () => {
   // Policy costs 300 with and without crypto.
   const { interaction } = attributed(planOf(full), runsOf(costUs));
-  assert.equal(interaction?.matters, false);
+  assert.equal(interaction?.verdict, "does not matter");
+  near(meanOf(interaction.meanNs), 0);
+});
+
+test("an interval that reaches from no interaction to a large one leaves it open", () => {
+  // sd = sqrt(100000/4) us = 158.1 us; half-width 196 us, more than a fifth of 500 us.
+  const noise = [-200, -100, 0, 100, 200];
+  const runs = runsOf(costUs).map((one): JudgedRun =>
+    one.label === "rules"
+      ? run(one.block, "rules", "a", 500 + 10 * one.block + (noise[one.block - 1] ?? 0))
+      : one,
+  );
+  const { interaction } = attributed(planOf(full), runs);
+  assert.equal(interaction?.verdict, "open");
   near(meanOf(interaction.meanNs), 0);
 });
 
@@ -141,7 +154,7 @@ test("an interaction that matters is shared alike between both", () => {
   // Policy costs 100 without crypto and 300 with it: 200 more, of a total of 500.
   const { interaction } = attributed(planOf(full), runsOf({ ...costUs, rules: 300 }));
   // Blocks differ by nothing here, so the interval is a point and excludes 0.
-  assert.equal(interaction?.matters, true);
+  assert.equal(interaction?.verdict, "matters");
   near(interaction.shared?.cryptoNs ?? Number.NaN, 300_000);
   near(interaction.shared?.policyNs ?? Number.NaN, 200_000);
 });

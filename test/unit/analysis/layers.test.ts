@@ -63,7 +63,7 @@ test("layers that were put into a bundle are found in it", () => {
     assert.ok(cpu.low <= cpuUs && cpuUs <= cpu.high, layer);
   }
   // Policy costs 300 with and without crypto.
-  assert.equal(analysis.attribution?.interaction?.matters, false);
+  assert.equal(analysis.attribution?.interaction?.verdict, "does not matter");
 });
 
 test("the tables of layers are written beside those of losses, and are the reviewed ones", async () => {
