@@ -8,16 +8,19 @@ import { left, right, type Table } from "./tabular.ts";
 
 /** All that is told of a ladder. */
 export function layerTables(attribution: Attribution): readonly Table[] {
+  const [layers, ...others] = costTables(attribution);
+  return [...(layers === undefined ? [] : [layers]), incrementTable(attribution), ...others];
+}
+
+/** What adds up: layers, and connections where the plan has arms for them. */
+export function costTables(attribution: Attribution): readonly Table[] {
   const { handshake } = attribution;
-  return [
-    layerTable(attribution),
-    incrementTable(attribution),
-    ...(handshake === undefined ? [] : [handshakeTable(handshake)]),
-  ];
+  const connections = handshake === undefined ? [] : [handshakeTable(handshake)];
+  return [layerTable(attribution), ...connections];
 }
 
 /** What each layer adds to means, CPU and cores. */
-export function layerTable(attribution: Attribution): Table {
+function layerTable(attribution: Attribution): Table {
   const notes = new Footnotes();
   const { layers, total, residual, missing, blocks, interaction } = attribution;
   const row = (name: string, { from, to, costs }: Step): string[] => [
@@ -89,11 +92,14 @@ function microseconds(cost: Costs["meanNs"], notes: Footnotes): string {
 }
 
 function interactionNote(
-  { meanNs, matters, shared }: NonNullable<Attribution["interaction"]>,
+  { meanNs, verdict, shared }: NonNullable<Attribution["interaction"]>,
   notes: Footnotes,
 ): string {
   const size = `${microseconds(meanNs, notes)} µs of the mean`;
-  if (!matters) return `crypto and policy together against each alone: ${size}, does not matter`;
+  if (verdict !== "matters") {
+    const told = verdict === "open" ? "cannot be told from so many blocks" : verdict;
+    return `crypto and policy together against each alone: ${size}, ${told}`;
+  }
   const [crypto, policy] = [shared?.cryptoNs ?? 0, shared?.policyNs ?? 0].map((ns) =>
     String(Math.round(ns / 1000)),
   );

@@ -45,6 +45,8 @@ export type ChurnArm = {
   readonly plain: string;
   /** Requests that a connection between the proxies really carried, over all valid runs. */
   readonly carried: { readonly tls: Cell; readonly plain: Cell };
+  /** Share of the TLS arm's handshakes that took up a session again; a full one costs more. */
+  readonly resumed: Cell;
 };
 
 export type HandshakeCosts = {
@@ -70,6 +72,7 @@ export function handshakeCostsOf(
       tls,
       plain,
       carried: { tls: carriedBy(tls, runs), plain: carriedBy(plain, runs) },
+      resumed: resumedShareOf(tls, runs),
     })),
     blocks: [...blocks.keys()],
     costs: { meanNs: cost("meanNs"), cpuUs: cost("cpuUs") },
@@ -184,4 +187,18 @@ function carriedBy(label: string, runs: readonly JudgedRun[]): Cell {
     sent += counts.requests;
   }
   return opened === 0 ? none("none was opened") : value(sent / opened, "ratio");
+}
+
+/** By the connecting proxy's own counts, over all valid runs. */
+function resumedShareOf(label: string, runs: readonly JudgedRun[]): Cell {
+  let [full, resumed] = [0, 0];
+  for (const run of runs.filter((one) => one.label === label && isMeasured(one))) {
+    const counts = run.wire
+      ?.map((leg) => leg.counts)
+      .find((count) => count.fullHandshakes !== undefined);
+    if (counts?.fullHandshakes === undefined) return none("no proxy has counted its handshakes");
+    full += counts.fullHandshakes;
+    resumed += counts.resumedHandshakes ?? 0;
+  }
+  return full + resumed === 0 ? none("no handshake") : value(resumed / (full + resumed), "ratio");
 }

@@ -172,6 +172,24 @@ test("what connections really carried is counted, not believed", () => {
   );
 });
 
+test("handshakes that took up a session again are told apart", () => {
+  const counted = (one: JudgedRun, full: number, resumed: number): JudgedRun => ({
+    ...one,
+    wire: (one.wire ?? []).map((leg) => {
+      const counts = { ...leg.counts, fullHandshakes: full, resumedHandshakes: resumed };
+      return leg.counts.opened === undefined ? leg : { ...leg, counts };
+    }),
+  });
+  const resumedBy = (full: number, resumed: number) => {
+    const runs = runsOf(3, 20).map((one) => counted(one, full, resumed));
+    return costsOf(planOf(3), runs).arms[0]?.resumed;
+  };
+  assert.deepEqual(resumedBy(1, 3), value(0.75, "ratio"));
+  assert.deepEqual(resumedBy(0, 0), none("no handshake"));
+  const uncounted = costsOf(planOf(3), runsOf(3, 20)).arms[0]?.resumed;
+  assert.deepEqual(uncounted, none("no proxy has counted its handshakes"));
+});
+
 for (const [what, change, reason] of [
   [
     "failed requests in an arm",
