@@ -36,6 +36,7 @@ export function settingsOf({ plan, manifest, runs, sums }: Bundle): CampaignSett
     versionSet: manifest.versionSet,
     "testbed.class": testbed.class,
     "testbed.scheduling": testbed.scheduling,
+    "testbed.tuningProfile": testbed.tuningProfile,
     versions: Object.fromEntries(measured.map(({ name, version }) => [name, version])),
     tuning: records[0]?.tuning ?? {},
   });

@@ -1,6 +1,7 @@
 /** What must stand beside every number: on what it was measured, with which versions, how often. */
 import type { Manifest } from "../contracts/manifest.ts";
 import { type Condition, loadOf, type Plan, type Publication } from "../contracts/plan.ts";
+import type { Testbed } from "../contracts/testbed.ts";
 import { publicationOf } from "./publication.ts";
 
 export type Stamp = {
@@ -20,6 +21,8 @@ export type Stamp = {
   readonly drivers: readonly string[];
   readonly arrivals: readonly string[];
   readonly scheduling: "rr" | "other";
+  /** How the hosts were tuned; absent where an old bundle does not tell. */
+  readonly tuningProfile?: Testbed["tuningProfile"];
   readonly blocks: number;
   /** Of treatments without a rate of their own. */
   readonly rateQps: number;
@@ -71,6 +74,7 @@ export function stampOf(
     drivers: [...new Set(plan.treatments.map(({ driver }) => driver))],
     arrivals: [...new Set(plan.treatments.map(({ arrival }) => arrival))],
     scheduling: isRefused ? "other" : testbed.scheduling,
+    ...(testbed.tuningProfile !== undefined && { tuningProfile: testbed.tuningProfile }),
     blocks: plan.blocks,
     rateQps: plan.load.rateQps,
     ...(rates.length > 1 && { ratesQps: rates.sort((a, b) => a - b) }),

@@ -10,7 +10,7 @@ import { renderCampaignLease } from "../hosts/lease.ts";
 import type { HostPayload } from "../hosts/payload.ts";
 import { programDirectory } from "../hosts/programs.ts";
 import { parseReadback, renderVerify } from "../hosts/tuning.ts";
-import type { CampaignHooks, Deployer } from "../loadgen/options.ts";
+import type { CampaignHooks, Deployer, Tuning } from "../loadgen/options.ts";
 import { type RemoteScript, runChecked, type Transport } from "../loadgen/ssh.ts";
 import { topologyNamed } from "../topologies/catalogue.ts";
 import { renderNative } from "../topologies/native.ts";
@@ -147,6 +147,28 @@ export function hooksFor(transport: Transport, testbed: Testbed, token: string):
     },
     lease: { take: lease("take"), release: lease("release") },
   };
+}
+
+/**
+ * Hosts keep what an earlier profile turned until their stack is brought up to date.
+ *
+ * @throws Failure `testbed` if hosts were prepared for another profile than the document names
+ */
+export function requireTuned(testbed: Testbed, readback: Tuning): void {
+  const amiss = Object.entries(readback).flatMap(([host, knobs]) =>
+    Object.entries(knobs)
+      .filter(([, outcome]) => /^(untuned|leftover)\b/.test(outcome))
+      .map(([knob, outcome]) => `${knob} is ${outcome} on host ${host}`),
+  );
+  const [first, ...more] = amiss;
+  if (first === undefined) return;
+  const others = more.length === 0 ? "" : `, and ${more.length} more like it`;
+  throw new Failure(
+    "testbed",
+    `testbed ${testbed.name}: hosts are not tuned by profile ${testbed.tuningProfile}, ` +
+      `${first}${others}, none allowed`,
+    { hint: 'eval "$(./ztbench env)" && pulumi up -s hosts' },
+  );
 }
 
 function spell(knob: { readonly status: string; readonly value: string }): string {

@@ -17,7 +17,7 @@ import { type InstalledProgram, readToolsManifest } from "../tools/manifest.ts";
 import { articleVersion } from "../tools/versions.ts";
 import { judgeCampaign, readBudget, requireJudgeable } from "./budget.ts";
 import { readCommit } from "./commit.ts";
-import { deployerFor, hooksFor } from "./campaign-hosts.ts";
+import { deployerFor, hooksFor, requireTuned } from "./campaign-hosts.ts";
 import { knownPlanSchema } from "./known-plan.ts";
 import { describePlan } from "./plan-summary.ts";
 import { progressTo } from "./progress.ts";
@@ -145,6 +145,7 @@ async function measure(
     signal: io.signal,
   };
   try {
+    requireTuned(testbed, await options.hooks.readback(io.signal));
     return await runCampaignOver(transport, options);
   } finally {
     await transport.close();

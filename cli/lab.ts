@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
 import { Failure } from "../contracts/failure.ts";
+import type { Testbed } from "../contracts/testbed.ts";
 import { layLab, refuseNetwork } from "../hosts/lab/layout.ts";
 import { labDown, labStatus, labUp } from "../hosts/lab/lab.ts";
 import type { LabProfile } from "../hosts/lab/profile.ts";
@@ -11,7 +12,7 @@ import { callEngine, engineFailure, listStacks } from "./pulumi.ts";
 import { type Io, readArguments, type Verb } from "./verb.ts";
 import { existsWorkspace, labTestbedFile, type Workspace, workspaceOf } from "./workspace.ts";
 
-const usage = `./ztbench lab up [--kubernetes] | down [--force] | status [--json]
+const usage = `./ztbench lab up [--kubernetes] [--stock] | down [--force] | status [--json]
 
   up      raise client, gateway and server inside this machine and make them the current testbed
   down    remove them and everything that up made; refused while stacks hold resources,
@@ -19,11 +20,17 @@ const usage = `./ztbench lab up [--kubernetes] | down [--force] | status [--json
   status  what is up
 
   --kubernetes    hosts that can be nodes of a cluster; pulumi up -s cluster then makes one
+  --stock         hosts keep what their distribution sets (tuning profile stock instead of repro)
   --name NAME     another lab beside the usual one; also the name of its testbed
   --network N     its management subnet is 198.18.(16+N).0/24; 0 if not given`;
 
 /** Which lab is meant; several can be up on one machine. */
-type Choice = { readonly name: string; readonly network: number; readonly profile: LabProfile };
+type Choice = {
+  readonly name: string;
+  readonly network: number;
+  readonly profile: LabProfile;
+  readonly tuningProfile: Testbed["tuningProfile"];
+};
 
 export const lab: Verb = {
   summary: "up, down or status of three hosts inside this machine",
@@ -35,12 +42,14 @@ export const lab: Verb = {
       name: { type: "string" },
       network: { type: "string" },
       kubernetes: { type: "boolean" },
+      stock: { type: "boolean" },
     } as const;
     const { values, positionals } = readArguments(argv, options, { least: 1, most: 1 }, usage);
     const [action] = positionals;
     const profile: LabProfile = values.kubernetes === true ? "kubernetes" : "native";
     const network = readNetwork(values.network ?? "0");
-    const choice = { name: values.name ?? "lab", network, profile };
+    const tuningProfile = values.stock === true ? ("stock" as const) : ("repro" as const);
+    const choice = { name: values.name ?? "lab", network, profile, tuningProfile };
     // Before anything is looked at: the name becomes part of paths.
     layLab(choice.name, choice.network);
     switch (action ?? "") {
@@ -64,13 +73,16 @@ function readNetwork(text: string): number {
 }
 
 async function up(choice: Choice, io: Io, json: boolean): Promise<number> {
-  const raised = await labUp({ ...choice, progress: io.say });
+  const { tuningProfile, ...wanted } = choice;
+  const raised = await labUp({ ...wanted, progress: io.say });
+  // The lab itself is the same: hosts are tuned by their stack, from this document.
+  const testbed: Testbed = { ...raised.testbed, tuningProfile };
   for (const warning of raised.warnings) io.say(`warning: ${warning.message}`);
   const file = labTestbedFile(choice.name);
   mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, stringify(raised.testbed));
+  writeFileSync(file, stringify(testbed));
   await initTestbed(file);
-  if (json) io.print(JSON.stringify({ testbed: raised.testbed, warnings: raised.warnings }));
+  if (json) io.print(JSON.stringify({ testbed, warnings: raised.warnings }));
   else {
     io.say("the lab is up and is the current testbed");
     const cluster = choice.profile === "kubernetes" ? " && pulumi up -s cluster" : "";

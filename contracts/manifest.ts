@@ -1,5 +1,6 @@
 /** The manifest of a bundle: what was planned, on what it ran, and in which order. */
 import { z } from "zod";
+import { tuningProfiles } from "./testbed.ts";
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
@@ -31,6 +32,8 @@ export const manifestSchema = z.strictObject({
     class: z.enum(["lab", "metal"]),
     instance: z.string().optional(),
     scheduling: z.enum(["rr", "other"]),
+    /** Absent in bundles that were written before it was recorded. */
+    tuningProfile: z.enum(tuningProfiles).optional(),
   }),
   /** Raw facts of each host as text the host printed: name of the fact to text. */
   facts: z.record(z.string(), z.record(z.string(), z.string())),

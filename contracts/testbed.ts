@@ -119,6 +119,9 @@ export const hardwareSchema = z.strictObject({
 });
 export type Hardware = z.infer<typeof hardwareSchema>;
 
+/** `repro`: tuned for repeatable numbers; `stock`: as the distribution has it. */
+export const tuningProfiles = ["repro", "stock"] as const;
+
 export const testbedSchema = z
   .strictObject({
     schema: z.literal("ztbench/testbed/1"),
@@ -134,7 +137,7 @@ export const testbedSchema = z
     dataNetwork: z.cidrv4(),
     /** Scheduling class of load, proxies and services. */
     scheduling: z.enum(["rr", "other"]),
-    tuningProfile: z.enum(["repro", "stock"]).default("repro"),
+    tuningProfile: z.enum(tuningProfiles).default("repro"),
     clusterKind: z.enum(clusterKinds).default("none"),
     /** For `metal`; a lab has no hardware of its own. */
     hardware: hardwareSchema.optional(),
@@ -189,13 +192,14 @@ type Clustered = Readonly<{
   clusterKind: ClusterKind;
   cluster?: ClusterSettings | undefined;
   dataNetwork: string;
+  hosts: readonly Host[];
   hardware?: Hardware | undefined;
 }>;
 
 type ClusterProblem = readonly [key: keyof ClusterSettings, message: string];
 
 function clusterProblems(testbed: Clustered): ClusterProblem[] {
-  const { cluster, clusterKind, dataNetwork, hardware } = testbed;
+  const { cluster, clusterKind, dataNetwork, hardware, hosts } = testbed;
   if (cluster === undefined || clusterKind === "none") return [];
   const problems: ClusterProblem[] = [];
   const isK3s = clusterKind === "k3s";
@@ -220,7 +224,18 @@ function clusterProblems(testbed: Clustered): ClusterProblem[] {
   ] as const) {
     if (overlaps(network, taken)) problems.push([key, `must not overlap ${other} ${taken}`]);
   }
+  const prefix = Number(podNetwork.split("/")[1]);
+  if (2 ** (24 - prefix) < hosts.length) {
+    problems.push(["podNetwork", `must hold a /24 for each of ${hosts.length} hosts`]);
+  }
   return problems;
+}
+
+/** The host of that name; names come from documents that were checked against the testbed. */
+export function hostNamed(testbed: Testbed, name: string): Host {
+  const host = testbed.hosts.find((candidate) => candidate.name === name);
+  if (host === undefined) throw new Error(`testbed ${testbed.name} has no host ${name}`);
+  return host;
 }
 
 /** The first host that has a role; the schema makes sure that there is one. */

@@ -28,8 +28,11 @@ export type KnobResult = {
   readonly reason: string;
 };
 
-/** `drifted`: it is not as it was set; `untuned`: the journal does not know it. */
-export const readbackStatuses = [...knobStatuses, "drifted", "untuned"] as const;
+/**
+ * `drifted`: it is not as it was set; `untuned`: the journal does not know it; `leftover`: it was
+ * turned for a profile that the testbed does not name any more.
+ */
+export const readbackStatuses = [...knobStatuses, "drifted", "untuned", "leftover"] as const;
 export type ReadbackStatus = (typeof readbackStatuses)[number];
 
 export type Readback = {

@@ -39,6 +39,7 @@ function describeCampaign(options: CampaignOptions, facts: Manifest["facts"]): M
       class: testbed.class,
       ...(testbed.instance === undefined ? {} : { instance: testbed.instance }),
       scheduling: testbed.scheduling,
+      tuningProfile: testbed.tuningProfile,
     },
     facts,
     order: orderRuns(plan),
@@ -52,6 +53,7 @@ function requireComparable(was: Manifest, is: Manifest): void {
     ["testbed", was.testbed.name, is.testbed.name],
     ["testbed class", was.testbed.class, is.testbed.class],
     ["scheduling", was.testbed.scheduling, is.testbed.scheduling],
+    ["tuning profile", tuningOf(was), tuningOf(is)],
     ["version set", was.versionSet, is.versionSet],
   ];
   const problems = fixed
@@ -62,6 +64,10 @@ function requireComparable(was: Manifest, is: Manifest): void {
       hint: "resume where the bundle was begun, or start a new one",
     });
   }
+}
+
+function tuningOf({ testbed }: Manifest): string {
+  return testbed.tuningProfile ?? "not recorded";
 }
 
 /** What a reader of the bundle must know about its later runs. */

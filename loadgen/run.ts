@@ -194,7 +194,7 @@ async function sendLoad(
   enter: EnterPhase,
   signal: AbortSignal,
 ): Promise<SplitSummary> {
-  const host = hostNamed(setting.testbed, setting.deployment.entry.host);
+  const host = hostOfDeployment(setting.testbed, setting.deployment.entry.host);
   const script = loadScript(
     setting.key,
     host,
@@ -255,7 +255,7 @@ function attackOf(setting: RunSetting, host: Host): Attack {
 }
 
 function generatorOf(setting: RunSetting): RunRecord["generator"] {
-  const host = hostNamed(setting.testbed, setting.deployment.entry.host);
+  const host = hostOfDeployment(setting.testbed, setting.deployment.entry.host);
   const unit = loadUnitName(setting.key.token, setting.key.run);
   return { unit, host: host.name, cpus: host.cpus.load };
 }
@@ -287,7 +287,7 @@ async function eachHost(
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
-function hostNamed(testbed: Testbed, name: string): Host {
+function hostOfDeployment(testbed: Testbed, name: string): Host {
   const host = testbed.hosts.find((candidate) => candidate.name === name);
   if (host === undefined) {
     throw new Failure("testbed", `deployment: host ${name} is not in testbed ${testbed.name}`);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { $ } from "zx";
 import { Failure } from "../contracts/failure.ts";
-import type { Host, Testbed } from "../contracts/testbed.ts";
+import { type Host, hostNamed, type Testbed } from "../contracts/testbed.ts";
 import { renderKnownHosts, renderSshConfig } from "./ssh-config.ts";
 import { sshFailure } from "./ssh-failure.ts";
 
@@ -59,22 +59,17 @@ export async function openTransport(testbed: Testbed): Promise<Transport> {
   const config = join(directory, "config");
   await writeFile(join(directory, "known_hosts"), renderKnownHosts(testbed));
   await writeFile(config, renderSshConfig(testbed, directory));
-  const hostNamed = (name: string): Host => {
-    const host = testbed.hosts.find((candidate) => candidate.name === name);
-    if (host === undefined) throw new Error(`testbed ${testbed.name} has no host ${name}`);
-    return host;
-  };
   const used = new Set<string>();
   return {
     async run(name, script, signal) {
       used.add(name);
-      const output = await spawn(hostNamed(name), config, script, signal);
+      const output = await spawn(hostNamed(testbed, name), config, script, signal);
       return output;
     },
     async fetch(name, script, target, signal) {
       used.add(name);
       await mkdir(target, { recursive: true });
-      const output = await spawn(hostNamed(name), config, script, signal, target);
+      const output = await spawn(hostNamed(testbed, name), config, script, signal, target);
       if (output.code !== 0) throw scriptFailure(name, script, output);
     },
     async close() {

@@ -2,7 +2,7 @@
 import type { remote } from "@pulumi/command";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSettings, Host, Testbed } from "../contracts/testbed.ts";
-import { hostOf } from "../contracts/testbed.ts";
+import { hostNamed, hostOf } from "../contracts/testbed.ts";
 import {
   apiServerOf,
   type ClusterInstallation,
@@ -183,10 +183,4 @@ export class Cluster extends pulumi.ComponentResource {
       ),
     };
   }
-}
-
-function hostNamed(testbed: Testbed, name: string): Host {
-  const host = testbed.hosts.find((candidate) => candidate.name === name);
-  if (host === undefined) throw new Error(`testbed ${testbed.name} has no host ${name}`);
-  return host;
 }

@@ -2,7 +2,7 @@
 import type { remote } from "@pulumi/command";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Deployment } from "../contracts/deployment.ts";
-import type { Host, Testbed } from "../contracts/testbed.ts";
+import { type Host, hostNamed, type Testbed } from "../contracts/testbed.ts";
 import { withBootCheck } from "../hosts/boot.ts";
 import { type LeaseRequest, renderLease } from "../hosts/lease.ts";
 import {
@@ -119,10 +119,4 @@ export function awaitAnswers(
       { dependsOn: [...dependsOn] },
     ),
   );
-}
-
-function hostNamed(testbed: Testbed, name: string): Host {
-  const host = testbed.hosts.find((candidate) => candidate.name === name);
-  if (host === undefined) throw new Error(`testbed ${testbed.name} has no host ${name}`);
-  return host;
 }

@@ -35,19 +35,20 @@ const plan: Gate = {
 
 const tuning: Gate = {
   id: "tuning",
-  shows: "tuning read back before the block: nothing drifted, and as before the first block",
+  shows:
+    "tuning read back before the block: the profile's knobs and no others turned, none drifted, and as before the first block",
   limits: everywhere("invalid"),
   wanted: () => "as at first",
   judge: ({ record, reference }) => {
     const changed = Object.keys({ ...reference.tuning, ...record.tuning }).flatMap((host) =>
       differences(reference.tuning[host] ?? {}, record.tuning[host] ?? {}, host),
     );
-    const drifted = Object.entries(record.tuning).flatMap(([host, knobs]) =>
+    const amiss = Object.entries(record.tuning).flatMap(([host, knobs]) =>
       Object.entries(knobs)
-        .filter(([, outcome]) => /^(drifted|failed)\b/.test(outcome))
+        .filter(([, outcome]) => /^(drifted|untuned|leftover)\b/.test(outcome))
         .map(([knob, outcome]) => `${host}.${knob} ${outcome}`),
     );
-    const found = [...changed, ...drifted];
+    const found = [...changed, ...amiss];
     return checked(found.length === 0, found.join(", ") || "as at first");
   },
 };

@@ -9,6 +9,11 @@ const schedulings = {
   other: "other (the kernel's default)",
 } as const;
 
+const tunings = {
+  repro: "repro (for repeatable numbers)",
+  stock: "stock (what the distribution sets)",
+} as const;
+
 /** Every number of the page stands under these conditions. */
 export function stampList(analysis: Analysis, evidence: Evidence): Markup {
   const { stamp } = analysis;
@@ -19,6 +24,9 @@ export function stampList(analysis: Analysis, evidence: Evidence): Markup {
     ["load", unbroken(loadOf(analysis))],
     ["driver", `${stamp.drivers.join(", ")}; arrival ${stamp.arrivals.join(", ")}`],
     ["repeats", repeatsOf(analysis)],
+    ...(stamp.tuningProfile === undefined
+      ? []
+      : ([["tuning", tunings[stamp.tuningProfile]]] as const)),
     ["scheduling", schedulings[stamp.scheduling]],
     ["versions", `set ${stamp.versionSet}: ${stamp.versions.join(", ") || "none recorded"}`],
     ...(stamp.standIns.length === 0

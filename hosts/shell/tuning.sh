@@ -169,9 +169,11 @@ tuning_remove() {
 
 # Read only. Prints for each knob: id, status, value.
 tuning_verify() {
-  local id kind target want now status
+  local id kind target want now status key
+  local -A asked=()
   load_journal
   while IFS=$tab read -r id _ kind target want; do
+    asked["$id $target"]=1
     remember "$kind" "$target"
     if ! now=$("read_$kind" "$target"); then
       printf '%s\tunsupported\t-\n' "$id"
@@ -186,4 +188,12 @@ tuning_verify() {
     esac
     printf '%s\t%s\t%s\n' "$id" "$status" "$now"
   done < <(knobs)
+  # Of a profile that the testbed no longer names.
+  for key in "${!journal_line[@]}"; do
+    IFS=$tab read -r id _ kind target _ _ status <<<"${journal_line[$key]}"
+    [ -z "${asked[$key]:-}" ] && [ "$status" = applied ] || continue
+    remember "$kind" "$target"
+    now=$("read_$kind" "$target") || now=-
+    printf '%s\tleftover\t%s\n' "$id" "$now"
+  done
 }

@@ -130,6 +130,23 @@ test("from nothing to a table, and back to nothing", async (t) => {
     succeeded(await pulumi("preview", "-s", "hosts", "--expect-no-changes"));
   });
 
+  await t.test(
+    "hosts as their distribution has them are measured, and never compared",
+    async () => {
+      succeeded(await ztbench("lab", "up", "--stock", ...labWords));
+      const message = /labc: hosts are not tuned by profile stock, \S+ is leftover .* none allowed/;
+      refused(await ztbench("campaign", "plans/quick.yaml"), 4, message);
+      succeeded(await pulumi("up", "-s", "hosts", "--yes", "--skip-preview"));
+      const done = succeeded(await ztbench("campaign", "plans/quick.yaml"));
+      assert.match(done.out, /tuning stock, scheduling/);
+      const bundles = readdirSync(path.join(checkout, "results")).sort();
+      const [first = "", last = ""] = [bundles[0], bundles.at(-1)];
+      const compared = await ztbench("compare", `results/${first}`, `results/${last}`);
+      assert.equal(compared.code, 7, compared.err);
+      assert.match(compared.out, /testbed\.tuningProfile: repro in A, stock in B/);
+    },
+  );
+
   await t.test("--force forgets what the stacks hold", async () => {
     const down = succeeded(await ztbench("lab", "down", "--force", ...labWords));
     assert.match(down.err, /forgot what stack hosts held/);

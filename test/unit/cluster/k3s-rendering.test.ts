@@ -197,19 +197,20 @@ files:
     assert.deepEqual(problemsOf("kubernetes", {}), []);
   });
 
-  test("must keep the networks of pods, services and hosts apart", () => {
-    const cluster = { podNetwork: "198.18.0.0/16", serviceNetwork: "198.18.128.0/20" };
-    const parsed = testbedSchema.safeParse({
-      ...exampleTestbed(),
-      clusterKind: "kubernetes",
-      cluster,
-    });
-    assert.deepEqual(
-      parsed.error?.issues.map(({ path: at, message }) => `${at.join(".")} ${message}`),
-      [
-        "cluster.podNetwork must not overlap dataNetwork 198.18.0.0/24",
-        "cluster.serviceNetwork must not overlap podNetwork 198.18.0.0/16",
-      ],
-    );
+  test("must keep the networks of pods, services and hosts apart, and hold all pods", () => {
+    const problemsOf = (podNetwork: string, serviceNetwork: string) => {
+      const cluster = { podNetwork, serviceNetwork };
+      const testbed = { ...exampleTestbed(), clusterKind: "kubernetes", cluster };
+      const { error } = testbedSchema.safeParse(testbed);
+      return error?.issues.map(({ path: at, message }) => `${at.join(".")} ${message}`) ?? [];
+    };
+    assert.deepEqual(problemsOf("198.18.0.0/16", "198.18.128.0/20"), [
+      "cluster.podNetwork must not overlap dataNetwork 198.18.0.0/24",
+      "cluster.serviceNetwork must not overlap podNetwork 198.18.0.0/16",
+    ]);
+    assert.deepEqual(problemsOf("198.19.0.0/23", "198.19.128.0/20"), [
+      "cluster.podNetwork must hold a /24 for each of 3 hosts",
+    ]);
+    assert.deepEqual(problemsOf("198.19.0.0/22", "198.19.128.0/20"), []);
   });
 });

@@ -277,6 +277,15 @@ suite("the readback", () => {
     assert.deepEqual(new FakeHost({ a: "10" }).verify([knob("a", "10")]), ["a untuned 10"]);
   });
 
+  test("names what an earlier profile turned and this one does not", () => {
+    const host = new FakeHost({ a: "1", b: "2 3" });
+    host.create(two);
+    assert.deepEqual(host.verify([knob("a", "10")]), [
+      "a applied 10",
+      `b leftover ${host.get("b")}`,
+    ]);
+  });
+
   test("is refused by its parser when a line is not understood", () => {
     for (const text of ["a\tapplied\n", "a\tgone\t1\n", "a\tapplied\t1\tx\n", "a\t\t1\n"]) {
       assert.throws(() => parseReadback(text), Failure, JSON.stringify(text));
