@@ -92,7 +92,11 @@ function exchange(url: URL, options: Exchange, body?: object): Promise<ApiAnswer
         resolve({ status: answer.statusCode ?? 0, body: readBody(Buffer.concat(parts)) });
       });
     });
-    asked.setTimeout(answerMs, () => asked.destroy(new Error(`no answer in ${answerMs} ms`)));
+    const late = () => asked.destroy(new Error(`no whole answer in ${answerMs} ms`));
+    const timer = setTimeout(late, answerMs);
+    asked.on("close", () => {
+      clearTimeout(timer);
+    });
     asked.on("error", reject);
     asked.end(body === undefined ? undefined : JSON.stringify(body));
   });

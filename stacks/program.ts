@@ -7,10 +7,10 @@ import { shownFailure } from "./failure.ts";
  * Programs by stack; every other stack is a topology. Each is loaded when it is wanted: the library
  * for Kubernetes alone takes seconds, and hosts do not need it.
  */
-const foundations: Readonly<Record<string, () => Promise<Record<string, unknown>>>> = {
-  hosts: async () => (await import("./hosts.ts")).hostsStack(),
-  cluster: async () => (await import("./cluster.ts")).clusterStack(),
-};
+const foundations: ReadonlyMap<string, () => Promise<Record<string, unknown>>> = new Map([
+  ["hosts", async () => (await import("./hosts.ts")).hostsStack()],
+  ["cluster", async () => (await import("./cluster.ts")).clusterStack()],
+]);
 
 async function topology(stack: string): Promise<Record<string, unknown>> {
   return (await import("./topology.ts")).topologyStack(stack);
@@ -25,7 +25,7 @@ async function topology(stack: string): Promise<Record<string, unknown>> {
 export async function program(): Promise<Record<string, unknown>> {
   try {
     const stack = pulumi.getStack();
-    return await (foundations[stack]?.() ?? topology(stack));
+    return await (foundations.get(stack)?.() ?? topology(stack));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw shownFailure(error);
