@@ -34,6 +34,12 @@ export const parameterTable = {
     most: 1_000_000,
     sets: "requests that a connection between sidecars carries before it is closed; 0: it never is",
   },
+  certificateSeconds: {
+    default: 86_400,
+    least: 10,
+    most: 604_800,
+    sets: "seconds that a sidecar's certificate is valid; it is renewed after half of them",
+  },
   hostNetwork: {
     default: 0,
     least: 0,

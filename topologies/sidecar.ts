@@ -170,7 +170,7 @@ function sidecarEnvironment(
   context: NodeContext,
   directory: string,
 ): Record<string, string> {
-  const { topology, testbed, programs } = context;
+  const { topology, testbed, programs, parameters } = context;
   const host = hostOf(testbed, node.role);
   const account = node.account ?? "";
   const receives = legTo(topology, node.id);
@@ -196,7 +196,7 @@ function sidecarEnvironment(
     XDS_ROOT_CA: `${identity}/root-cert.pem`,
     CA_ROOT_CA: `${identity}/root-cert.pem`,
     WORKLOAD_RSA_KEY_SIZE: "2048",
-    SECRET_TTL: "24h",
+    SECRET_TTL: `${parameters.certificateSeconds}s`,
     // All sidecars renew at the same share of the life time, as Istio 1.20 has it.
     SECRET_GRACE_PERIOD_RATIO: "0.5",
     SECRET_GRACE_PERIOD_RATIO_JITTER: "0",

@@ -25,6 +25,8 @@ export type ContainerSpec = {
 export type SidecarSpec = {
   readonly cpu: CpuShare;
   readonly memory: string;
+  /** How long each of its certificates is valid. */
+  readonly certificateSeconds: number;
 };
 
 export type PodSpec = {
@@ -116,7 +118,7 @@ function containerObject(spec: ContainerSpec, kind: ClusterKind): object {
  * pod would not be Guaranteed.
  */
 function sidecarAnnotations(
-  { cpu, memory }: SidecarSpec,
+  { cpu, memory, certificateSeconds }: SidecarSpec,
   kind: ClusterKind,
 ): Record<string, string> {
   const config = {
@@ -127,7 +129,7 @@ function sidecarAnnotations(
     proxyStatsMatcher: { inclusionRegexps: ["listener[.].*", "cluster[.].*", "http[.].*"] },
     proxyMetadata: {
       WORKLOAD_RSA_KEY_SIZE: "2048",
-      SECRET_TTL: "24h",
+      SECRET_TTL: `${certificateSeconds}s`,
       // All sidecars renew at the same share of the life time, as Istio 1.20 has it.
       SECRET_GRACE_PERIOD_RATIO: "0.5",
       SECRET_GRACE_PERIOD_RATIO_JITTER: "0",

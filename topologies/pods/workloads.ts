@@ -206,7 +206,7 @@ function workload(
     ...spec,
     kind: clusterOf(testbed).kind,
     ...(controlAddress === undefined ? {} : { controlAddress }),
-    ...(sidecar === undefined ? {} : { sidecar: sidecarSpecOf(host, spec) }),
+    ...(sidecar === undefined ? {} : { sidecar: sidecarSpecOf(context, host, spec) }),
   };
   return {
     name: spec.name,
@@ -228,13 +228,18 @@ function wholeCpus({ quantity }: Pick<CpuShare, "quantity">): number {
   return /^\d+$/.test(quantity) ? Number(quantity) : 0;
 }
 
-function sidecarSpecOf(host: Host, { name }: Pick<PodSpec, "name">): SidecarSpec {
+function sidecarSpecOf(
+  { parameters }: PodContext,
+  host: Host,
+  { name }: Pick<PodSpec, "name">,
+): SidecarSpec {
   // What waits beside load needs a little, too.
   const cpu =
     name === loadPod
       ? withRoom(host, cpuShareOf(host, "proxy", ["load"]))
       : cpuShareOf(host, "proxy", ["service"]);
-  return { cpu, memory: sidecarMemory };
+  const { certificateSeconds } = parameters;
+  return { cpu, memory: sidecarMemory, certificateSeconds };
 }
 
 /** Proxies share their CPUs where a host has no others for what else needs some. */

@@ -47,6 +47,7 @@ test("parameters that are not given have their defaults", () => {
     tokenLifetimeSeconds: 86_400,
     meshConnections: 32,
     requestsPerConnection: 0,
+    certificateSeconds: 86_400,
     hostNetwork: 0,
   });
 });
