@@ -4,17 +4,8 @@ import { planSchema, type Treatment } from "../contracts/plan.ts";
 import { catalogue, topologyNamed } from "../topologies/catalogue.ts";
 import { readParameters } from "../topologies/parameters.ts";
 
-/** What plans may require of ztbench beyond their schema; none of it exists yet. */
-const capabilities: readonly string[] = [];
-
 /** A plan that can be deployed as it stands: else it would break off in the middle. */
 export const knownPlanSchema = planSchema.superRefine((plan, context) => {
-  const beyond = (plan.requires ?? []).filter((name) => !capabilities.includes(name));
-  if (beyond.length > 0) {
-    const message = `ztbench cannot do ${beyond.join(", ")} yet, so nothing of the plan is run`;
-    context.addIssue({ code: "custom", path: ["requires"], message });
-    return;
-  }
   plan.treatments.forEach((treatment, index) => {
     const complain = (key: keyof Treatment, message: string) => {
       context.addIssue({ code: "custom", path: ["treatments", index, key], message });

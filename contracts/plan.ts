@@ -173,8 +173,6 @@ export const planSchema = z
     purpose: z.string().min(1),
     /** Absent: nothing. */
     publishes: z.enum(publications).optional(),
-    /** What ztbench itself must be able to do, where a plan is ahead of it. */
-    requires: z.array(label).max(20).optional(),
     seed: z.int().nonnegative(),
     blocks: z.int().min(1).max(100),
     /** Label of the treatment that the others are compared with; it runs twice in each block. */

@@ -53,7 +53,6 @@ const refused: [args: string[], code: number, expected: RegExp][] = [
   ],
   [["compare", "one"], 2, /arguments: 1 given, 2 wanted\n {2}next: usage: /],
   [["budget", ".", "no-such.yaml"], 3, /no-such\.yaml: cannot be read, ENOENT/],
-  [["campaign", "plans/rotation.yaml"], 3, /rotation\.yaml:\d+:\d+: requires: ztbench cannot do/],
   [["lab", "status", "--network", "abc"], 2, /lab network: out of range, "abc", allowed are whole/],
   [["lab", "status", "--network", "0x3"], 2, /lab network: out of range, "0x3", allowed/],
   [["lab", "down", "--name", "../x"], 2, /lab name: not usable, "\.\.\/x", allowed are lower case/],
