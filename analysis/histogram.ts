@@ -1,7 +1,8 @@
 /**
  * The one histogram configuration of ztbench, with the exact figures that a histogram rounds.
- * The WebAssembly build records six times as fast as the JavaScript one, but is not collected:
- * whoever makes a histogram destroys it.
+ * Counts lie in an array of our own by HdrHistogram's buckets, since each call into the library's
+ * WebAssembly costs more than all else that a row needs; the library writes the encoded form.
+ * Arrays are lent again: whoever makes a histogram destroys it.
  */
 import { deflateSync } from "node:zlib";
 import { initWebAssemblySync, WasmHistogram } from "hdr-histogram-js";
@@ -9,11 +10,20 @@ import { initWebAssemblySync, WasmHistogram } from "hdr-histogram-js";
 /** Nanoseconds; above any time-out, so that an overflow means a broken clock or a stuck driver. */
 export const highestTrackableNs = 120_000_000_000;
 const significantDigits = 3;
+/** Buckets an octave: the least power of two that tells apart as much as so many digits. */
+const perOctave = 2 ** Math.ceil(Math.log2(10 ** significantDigits));
+/** Leading zeros, of 32 bits, of the greatest value that has a bucket of its own. */
+const exactZeros = Math.clz32(2 * perOctave - 1);
+const bucketsMax = bucketOf(highestTrackableNs) + 1;
 /** Cookie of the V2 compressed encoding, one byte words. */
 const compressedCookie = 0x1c849314;
 
 /** A line has some kilobytes: setting up the usual window would cost more than packing them. */
 const compression = { windowBits: 12, memLevel: 5 } as const;
+
+/** Arrays of destroyed histograms, all zeros. */
+const spare: Float64Array[] = [];
+let encoder: WasmHistogram | undefined;
 
 /** A histogram of nanoseconds at three digits; count, sum, least and greatest are exact. */
 export class LatencyHistogram {
@@ -21,25 +31,13 @@ export class LatencyHistogram {
   sumNs = 0;
   minNs = Number.POSITIVE_INFINITY;
   maxNs = 0;
-  readonly #hdr: WasmHistogram;
-
-  constructor() {
-    initWebAssemblySync();
-    this.#hdr = WasmHistogram.build({
-      // Narrower counters wrap without a word, and packed ones are wrong above three digits.
-      bitBucketSize: 64,
-      autoResize: false,
-      lowestDiscernibleValue: 1,
-      highestTrackableValue: highestTrackableNs,
-      numberOfSignificantValueDigits: significantDigits,
-    });
-  }
+  /** Doubles, since counters of 32 bits would wrap without a word. */
+  #counts: Float64Array | undefined = spare.pop() ?? new Float64Array(bucketsMax);
 
   /**
    * Records one value.
    *
-   * @throws RangeError for one that is not whole or not in the range: the library would take text
-   *   for another number, or NaN for none at all
+   * @throws RangeError for one that is not whole or not in the range
    */
   record(valueNs: number): void {
     if (!Number.isSafeInteger(valueNs) || valueNs < 0 || valueNs > highestTrackableNs) {
@@ -47,7 +45,9 @@ export class LatencyHistogram {
         `histogram: must be whole, 0 to ${highestTrackableNs}, found ${valueNs}`,
       );
     }
-    this.#hdr.recordValue(valueNs);
+    const counts = this.#held();
+    const bucket = bucketOf(valueNs);
+    counts[bucket] = (counts[bucket] ?? 0) + 1;
     this.count += 1;
     this.sumNs += valueNs;
     if (valueNs < this.minNs) this.minNs = valueNs;
@@ -56,7 +56,10 @@ export class LatencyHistogram {
 
   /** Adds all values of another histogram; exact, since all share one configuration. */
   add(other: LatencyHistogram): void {
-    this.#hdr.add(other.#hdr);
+    const [counts, added] = [this.#held(), other.#held()];
+    for (let bucket = other.#first(), end = other.#end(); bucket < end; bucket += 1) {
+      counts[bucket] = (counts[bucket] ?? 0) + (added[bucket] ?? 0);
+    }
     this.count += other.count;
     this.sumNs += other.sumNs;
     this.minNs = Math.min(this.minNs, other.minNs);
@@ -64,7 +67,8 @@ export class LatencyHistogram {
   }
 
   /**
-   * The value at a rank, 1 for the least and `count` for the greatest, within 0.1 %.
+   * The value at a rank, 1 for the least and `count` for the greatest, within 0.1 %: the upper end
+   * of its bucket.
    *
    * @throws RangeError for a rank that does not exist
    */
@@ -72,14 +76,21 @@ export class LatencyHistogram {
     if (!Number.isInteger(rank) || rank < 1 || rank > this.count) {
       throw new RangeError(`histogram: rank must lie in 1..${this.count}, found ${rank}`);
     }
-    if (rank === this.count) return this.maxNs;
-    const bucketNs = this.#hdr.getValueAtPercentile((100 * rank) / this.count);
-    return Math.min(Math.max(bucketNs, this.minNs), this.maxNs);
+    const counts = this.#held();
+    let bucket = this.#first();
+    for (let below = counts[bucket] ?? 0; below < rank; below += counts[bucket] ?? 0) bucket += 1;
+    return Math.min(leastOf(bucket + 1) - 1, this.maxNs);
   }
 
   /** The histogram as other HdrHistogram readers take it: V2, compressed, base64. */
   encode(): string {
-    const payload = Buffer.from(this.#hdr.encode());
+    const counts = this.#held();
+    const hdr = emptyEncoder();
+    for (let bucket = this.#first(), end = this.#end(); bucket < end; bucket += 1) {
+      const count = counts[bucket] ?? 0;
+      if (count > 0) hdr.recordValueWithCount(leastOf(bucket), count);
+    }
+    const payload = Buffer.from(hdr.encode());
     // The library writes a normalizing offset of 1, which some readers take for a shifted bucket.
     payload.writeInt32BE(0, 8);
     const compressed = deflateSync(payload, compression);
@@ -91,7 +102,7 @@ export class LatencyHistogram {
 
   /** Empties it for another use. */
   reset(): void {
-    this.#hdr.reset();
+    this.#held().fill(0, this.#first(), this.#end());
     this.count = 0;
     this.sumNs = 0;
     this.minNs = Number.POSITIVE_INFINITY;
@@ -100,6 +111,59 @@ export class LatencyHistogram {
 
   /** Gives its memory back; it must not be used after that. */
   destroy(): void {
-    this.#hdr.destroy();
+    if (this.#counts === undefined) return;
+    this.reset();
+    spare.push(this.#counts);
+    this.#counts = undefined;
   }
+
+  #held(): Float64Array {
+    if (this.#counts === undefined) throw new Error("histogram: was destroyed");
+    return this.#counts;
+  }
+
+  /** The first bucket that holds something, and the one after the last; nothing if it is empty. */
+  #first(): number {
+    return this.count === 0 ? 0 : bucketOf(this.minNs);
+  }
+
+  #end(): number {
+    return this.count === 0 ? 0 : bucketOf(this.maxNs) + 1;
+  }
+}
+
+/**
+ * Number of a value's bucket: below 2048 each value has its own, from there on 1024 buckets share
+ * each octave (HdrHistogram's `countsArrayIndex`).
+ */
+function bucketOf(ns: number): number {
+  // Bit operations take 32 bits: of more, the lowest go first, which no bucket tells apart.
+  const isWide = ns >= 2 ** 31;
+  const high = isWide ? Math.floor(ns / 2 ** 16) : ns;
+  const shift = Math.max(0, exactZeros - Math.clz32(high));
+  return (isWide ? shift + 16 : shift) * perOctave + (high >>> shift);
+}
+
+/** The least value of a bucket. */
+function leastOf(bucket: number): number {
+  const shift = Math.max(0, Math.floor(bucket / perOctave) - 1);
+  return (bucket - shift * perOctave) * (1 << shift);
+}
+
+/** One for all, since it is large and takes long to set up. */
+function emptyEncoder(): WasmHistogram {
+  if (encoder !== undefined) {
+    encoder.reset();
+    return encoder;
+  }
+  initWebAssemblySync();
+  encoder = WasmHistogram.build({
+    // Narrower counters wrap without a word, and packed ones are wrong above three digits.
+    bitBucketSize: 64,
+    autoResize: false,
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: highestTrackableNs,
+    numberOfSignificantValueDigits: significantDigits,
+  });
+  return encoder;
 }

@@ -30,7 +30,7 @@ export function newSeries(): Series {
 
 /**
  * Records requests; totals are complete after `finish`. Each goes into the totals and into its
- * interval, since adding up a histogram costs as much as recording a hundred thousand values.
+ * interval, since adding up a histogram costs as much as recording some thousand values.
  */
 export class IntervalRecorder {
   readonly totals: Series = newSeries();
