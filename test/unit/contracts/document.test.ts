@@ -197,6 +197,23 @@ function bombOf(lines: number): string {
   return `a: &a [x]\n${Array.from({ length: lines }, (_, index) => line(index)).join("")}`;
 }
 
+test("JSON as ztbench writes it is read as the same YAML is, with what the schema adds", () => {
+  const read = parseDocument(planSchema, plan, "doc.yaml");
+  const json = `${JSON.stringify(read, null, 2)}\n`;
+  assert.deepEqual(parseDocument(planSchema, json, "doc.json"), read);
+  const bare = json.replace(/\n *"driver": "vegeta-paced",/, "");
+  assert.notEqual(bare, json);
+  assert.equal(parseDocument(planSchema, bare, "doc.json").treatments[0]?.driver, "vegeta-paced");
+});
+
+test("JSON with a key that comes twice or does not belong is refused with its position", () => {
+  const json = JSON.stringify(parseDocument(planSchema, plan, "doc.yaml"), null, 2);
+  const twice = json.replace('"seed": 1,', '"seed": 1,\n  "seed": 1,');
+  assert.match(complaint(planSchema, twice), /^doc\.yaml:6:3: seed: key is already used above$/);
+  const strange = json.replace('"seed": 1,', '"sede": 1,');
+  assert.match(complaint(planSchema, strange), /doc\.yaml:5:3: sede: unknown key/);
+});
+
 test("byte order mark and Windows line ends do no harm", () => {
   const text = `\uFEFF${plan.replaceAll("\n", "\r\n")}`;
   assert.equal(parseDocument(planSchema, text, "doc.yaml").seed, 1);
