@@ -20,21 +20,21 @@ if (bundleDir === undefined || !Number.isInteger(blocks) || blocks < 1) {
 } else await measure(path.resolve(bundleDir), blocks);
 
 async function measure(directory: string, wanted: number): Promise<void> {
-  let began = performance.now();
+  let began = start();
   const analysis = await analyse(directory);
-  row("analyse the bundle", since(began), `${analysis.runs.length} runs`);
+  const rows = analysis.runs.reduce((sum, { latency }) => sum + (latency?.sent ?? 0), 0);
+  row("analyse the bundle", began, `${analysis.runs.length} runs, ${rows} rows`);
   const { manifest, runs } = await openBundle(directory);
   const planText = await readFile(path.join(directory, "plan.yaml"), "utf8");
-  began = performance.now();
+  began = start();
   const { renderHtml } = await import("../analysis/html/page.ts");
-  row("load the renderer", since(began), "");
+  row("load the renderer", began, "");
   const input = repeat(analysis, { planText, manifest, runs }, wanted);
   for (let round = 1; round <= rounds; round += 1) {
-    began = performance.now();
+    began = start();
     const page = renderHtml(input.analysis, input.evidence);
-    const seconds = since(began);
     const size = `${(Buffer.byteLength(page) / 2 ** 20).toFixed(2)} MiB`;
-    row(`render ${wanted} blocks, round ${round}`, seconds, size);
+    row(`render ${wanted} blocks, round ${round}`, began, size);
   }
 }
 
@@ -65,10 +65,16 @@ function repeat(
   };
 }
 
-function since(began: number): number {
-  return (performance.now() - began) / 1000;
+type Began = { readonly ms: number; readonly cpu: NodeJS.CpuUsage };
+
+function start(): Began {
+  return { ms: performance.now(), cpu: process.cpuUsage() };
 }
 
-function row(what: string, seconds: number, result: string): void {
-  console.log(what.padEnd(30), `${seconds.toFixed(3)} s`.padStart(9), result);
+/** Time passed and time of all threads on CPUs: on a busy machine the first says little. */
+function row(what: string, began: Began, result: string): void {
+  const passed = (performance.now() - began.ms) / 1000;
+  const { user, system } = process.cpuUsage(began.cpu);
+  const times = [`${passed.toFixed(3)} s`, `${((user + system) / 1e6).toFixed(3)} s CPU`];
+  console.log(what.padEnd(30), ...times.map((time) => time.padStart(12)), result);
 }
