@@ -6,6 +6,7 @@ import type { Comparison } from "./comparison.ts";
 import type { JudgedRun } from "./judged-run.ts";
 import type { TreatmentCurves } from "./curve.ts";
 import type { CampaignGateResult } from "./gates/campaign-gates.ts";
+import type { Rotations } from "./rotation-arms.ts";
 import type { Stamp } from "./stamp.ts";
 
 export type Analysis = {
@@ -25,6 +26,8 @@ export type Analysis = {
   readonly attribution?: Attribution;
   /** Cold starts by treatment, where the plan has any. */
   readonly coldStarts?: ColdStarts;
+  /** Renewals of certificates by treatment, where the plan says how long they last. */
+  readonly rotations?: Rotations;
   /** Distribution of each treatment over its valid runs, in the order of the plan. */
   readonly curves: readonly TreatmentCurves[];
 };

@@ -162,7 +162,7 @@ function summarise(
 }
 
 /** Median with least and greatest; a value missing in any run is missing in the whole. */
-function middle(cells: readonly Cell[], missing: ReasonCell): Cell {
+export function middle(cells: readonly Cell[], missing: ReasonCell): Cell {
   const [first] = cells;
   if (first === undefined) return missing;
   const absent = cells.find((cell) => cell.kind === "none");
@@ -175,7 +175,7 @@ function middle(cells: readonly Cell[], missing: ReasonCell): Cell {
 }
 
 /** Why a treatment has no valid run at all. */
-function whyNone(runs: readonly JudgedRun[]): string {
+export function whyNone(runs: readonly JudgedRun[]): string {
   if (runs.length === 0) return "not run";
   const missedRate = (run: JudgedRun): boolean =>
     run.gates.some(({ id, outcome }) => id === "sent" && outcome === "invalid");

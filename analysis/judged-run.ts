@@ -7,6 +7,7 @@ import type { GateResult, RunVerdict } from "./gates/gate.ts";
 import type { RunLatency } from "./latency.ts";
 import type { RunMatrix } from "./matrix.ts";
 import type { RunResources } from "./resources.ts";
+import type { RunRotation } from "./rotation.ts";
 import type { LegFacts } from "./wire.ts";
 
 /** A run that was measured, or broke off before there was anything to measure. */
@@ -28,6 +29,8 @@ export type JudgedRun = {
   readonly wire?: readonly LegFacts[];
   /** Connections, memory, files, network and sessions. */
   readonly matrix?: RunMatrix;
+  /** Of topologies whose proxies are given certificates. */
+  readonly rotation?: RunRotation;
 };
 
 export const metricIds = [

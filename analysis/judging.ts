@@ -21,6 +21,7 @@ import { proxyFactsOf } from "./proxy-facts.ts";
 import { type RequestShape, ShapeCollector } from "./request-shape.ts";
 import { type HostSamples, measureResources } from "./resources.ts";
 import { parseSamples, type Sample } from "./samples.ts";
+import { rotationOf } from "./rotation.ts";
 import { SecondLatency } from "./second-latency.ts";
 import { wireFactsOf, type WireTexts } from "./wire.ts";
 
@@ -62,6 +63,7 @@ export class RunJudge {
     this.#options.collector?.settle(label, verdict, latency);
     const seconds = bySecond?.finish();
     const settings = coldStartOf(bundle.plan);
+    const rotation = rotationOf(input);
     return {
       ...identity,
       verdict,
@@ -71,6 +73,7 @@ export class RunJudge {
       wire: input.wire,
       connections: input.connections,
       matrix: matrixOf(input, bundle.manifest.facts),
+      ...(rotation !== undefined && { rotation }),
       ...(seconds !== undefined && {
         coldStart: describeStart({ record, latency, samples, seconds, settings }),
       }),

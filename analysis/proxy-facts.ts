@@ -1,4 +1,7 @@
-/** What proxies counted that must not happen, and how their workers share the connections; pure. */
+/**
+ * What proxies counted: what must not happen, how their workers share the connections, and how
+ * often their certificates were renewed. Pure.
+ */
 import { readProxyCounters, type WireTexts } from "./wire.ts";
 
 export type ProxyFacts = {
@@ -11,6 +14,8 @@ export type ProxyFacts = {
   readonly tls?: { readonly handshakes: number; readonly errors: number };
   /** Growth of cache counters, summed over what the proxy has of each; absent: it has none. */
   readonly cache: { readonly hits?: number; readonly misses?: number };
+  /** Certificates that it was given anew while measured; absent: it is given none. */
+  readonly renewals?: number;
 };
 
 /**
@@ -53,6 +58,7 @@ export function proxyFactsOf(units: readonly string[], texts: WireTexts): readon
         workers: workersOf(before),
         ...tlsOf(after),
         cache: cacheOf(names, growth),
+        ...renewalsOf(after, growth),
       },
     ];
   });
@@ -76,6 +82,24 @@ function cacheOf(names: readonly string[], growth: (name: string) => number): Pr
   const hits = total(/\.jwt_cache_hit$/);
   const misses = total(/\.jwt_cache_miss$/);
   return { ...(hits !== undefined && { hits }), ...(misses !== undefined && { misses }) };
+}
+
+/** How often a control plane had Envoy make a TLS context anew. */
+const contextUpdates =
+  /^(cluster|listener)\..*\.(client|server)_ssl_socket_factory\.ssl_context_update_by_sds$/;
+
+/**
+ * A new certificate renews every context, and a listener counts those of all its filter chains
+ * together: so the least growth is that of a single context, the number of certificates.
+ */
+function renewalsOf(
+  counters: ReadonlyMap<string, number>,
+  growth: (name: string) => number,
+): Pick<ProxyFacts, "renewals"> {
+  const growths = [...counters].flatMap(([name, count]) =>
+    count > 0 && contextUpdates.test(name) && !control.test(name) ? [growth(name)] : [],
+  );
+  return growths.length === 0 ? {} : { renewals: Math.min(...growths) };
 }
 
 const workerCounter = /^listener\.(?!admin\.)(.+)\.worker_\d+\.downstream_cx_active$/;

@@ -14,6 +14,7 @@ import { judgeCampaign } from "./gates/campaign-gates.ts";
 import type { JudgedRun } from "./judged-run.ts";
 import { RunJudge } from "./judging.ts";
 import { describeSoftirq } from "./resources.ts";
+import { summariseRotations } from "./rotation-arms.ts";
 import { judgeSearches } from "./searches.ts";
 import { stampOf } from "./stamp.ts";
 
@@ -50,6 +51,7 @@ export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Pr
         : summariseCapacities(plan, plan.capacity, await judgeSearches(bundle, plan.capacity));
     const comparison = compare(plan, runs, capacities);
     const attribution = attribute(plan, runs);
+    const rotations = summariseRotations(plan, runs);
     const done = new Set(bundle.runs.map(({ record }) => cellKey(record)));
     return {
       schema: "ztbench/analysis/1",
@@ -72,6 +74,7 @@ export async function analyseBundle(bundle: Bundle, options: AnalyseOptions): Pr
       ...(capacities !== undefined && { capacities }),
       ...(attribution !== undefined && { attribution }),
       ...(coldStarts !== undefined && { coldStarts }),
+      ...(rotations !== undefined && { rotations }),
       curves: collector.curves(plan.treatments.map(({ label }) => label)),
     };
   } finally {

@@ -4,7 +4,7 @@ import { type Comparison, type Loss, type Treatment } from "./comparison.ts";
 import { type MetricId } from "./judged-run.ts";
 import { type Noise } from "./noise.ts";
 import { none } from "./cell.ts";
-import { layerTable } from "./attribution-table.ts";
+import { costTables } from "./attribution-table.ts";
 import { capacityTable } from "./capacity-table.ts";
 import { stormTable } from "./cold-start-table.ts";
 import {
@@ -19,6 +19,7 @@ import {
 import { describeGate, verdictOf } from "./gates/gate.ts";
 import type { RatioEstimate } from "./loss.ts";
 import { matrixTable } from "./matrix-table.ts";
+import { rotationTable } from "./rotation-table.ts";
 import type { Analysis } from "./analysis.ts";
 import { describeWarming, type Stamp } from "./stamp.ts";
 import { left, right, type Table } from "./tabular.ts";
@@ -31,8 +32,9 @@ export function tablesOf(analysis: Analysis, width: Width): readonly Table[] {
   const { coldStarts } = analysis;
   const storms = coldStarts === undefined ? [] : [stormTable(coldStarts)];
   const capacities = analysis.capacities === undefined ? [] : [capacityTable(analysis.capacities)];
-  const layers = analysis.attribution === undefined ? [] : [layerTable(analysis.attribution)];
-  return [...storms, ...comparisonTables(analysis, width), ...layers, ...capacities];
+  const layers = analysis.attribution === undefined ? [] : costTables(analysis.attribution);
+  const renewals = analysis.rotations === undefined ? [] : [rotationTable(analysis.rotations)];
+  return [...storms, ...comparisonTables(analysis, width), ...renewals, ...layers, ...capacities];
 }
 
 /** Loss, latency, load, connections and resources. */
@@ -82,6 +84,7 @@ function lossTable(comparison: Comparison, stamp: Stamp): Table {
       `equivalent: the interval lies within ±${(stamp.equivalenceMargin * 100).toFixed(0)} %; ` +
         "MDE: minimum detectable effect, the least loss that so many blocks would show",
       "A/A: second run of the baseline against the first, what noise alone does",
+      ...(several ? [] : baselineNotes(losses, stamp)),
       ...coldNotes(comparison.treatments),
       ...biasNotes(noise),
       ...droppedNotes([...losses, ...noises.map(([label, { blocks }]) => ({ label, blocks }))]),
@@ -138,6 +141,13 @@ function verdictOfCapacity(ratio: RatioEstimate): string {
   const verdict = formatVerdict(ratio);
   if (verdict === "-") return "";
   return verdict === "loss" ? "gain" : verdict === "gain" ? "loss" : verdict;
+}
+
+/** The title names the plan's baseline; some may be compared with another of the same rate. */
+function baselineNotes(losses: readonly Loss[], stamp: Stamp): string[] {
+  return losses
+    .filter(({ baseline }) => baseline !== stamp.baseline)
+    .map(({ label, baseline }) => `${label}: against ${baseline}`);
 }
 
 /** A mean over starts of which some storm is no cost that anybody pays each time. */
@@ -279,9 +289,10 @@ export function judgementsOf(analysis: Analysis): readonly string[] {
 export function stampLines(stamp: Stamp): readonly string[] {
   const rates = stamp.ratesQps?.join(", ") ?? String(stamp.rateQps);
   const commit = `${stamp.commit.slice(0, 12)}${stamp.dirty ? " with local changes" : ""}`;
+  const tuning = stamp.tuningProfile === undefined ? "" : `tuning ${stamp.tuningProfile}, `;
   return [
     `${stamp.date}, testbed ${stamp.testbed} (${stamp.testbedClass}), ` +
-      `scheduling ${stamp.scheduling}, commit ${commit}`,
+      `${tuning}scheduling ${stamp.scheduling}, commit ${commit}`,
     `version set ${stamp.versionSet}: ${stamp.versions.join(", ") || "no program is recorded"}`,
     `driver ${stamp.drivers.join(", ")}, arrival ${stamp.arrivals.join(", ")}, ` +
       `${rates}/s for ${stamp.durationSeconds} s ${describeWarming(stamp)}, ` +

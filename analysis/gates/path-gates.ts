@@ -1,6 +1,7 @@
 /** Gates of the request path: its connections, its proxies, and whether it still authenticates. */
 import type { RunRecord } from "../../contracts/record.ts";
 import { numberOf } from "../cell.ts";
+import { dueRenewals } from "../rotation.ts";
 import { handshakesOf, wireProblems } from "../wire.ts";
 import { byClass, checked, everywhere, type Finding, type Gate, invalid } from "./gate.ts";
 import { fromCell, measuredAs, missing, warn } from "./gate.ts";
@@ -84,6 +85,29 @@ const handshakes: Gate = {
 };
 
 const noProxy = "no proxy on this path was asked for its counters";
+
+/** Without it a rotation that never took place would look as cheap as one that costs nothing. */
+const rotations: Gate = {
+  id: "rotations",
+  shows: "certificates that each proxy was given while measured, against how long they last",
+  limits: everywhere("invalid"),
+  wanted: (_limit, input) => {
+    const due = input === undefined ? undefined : dueRenewals(input.record);
+    if (due === undefined) return "as many as fall due, none if none does";
+    const { least, most } = due;
+    return most === 0 ? "none" : `${least} to ${most} by each proxy`;
+  },
+  judge: ({ record, proxies }) => {
+    const due = dueRenewals(record);
+    if (due === undefined) return missing("the topology has no certificates that are renewed");
+    if (proxies.every(({ renewals }) => renewals === undefined)) {
+      return missing("no proxy on this path counts its certificates");
+    }
+    const counts = proxies.map(({ unit, renewals = 0 }) => ({ unit, renewals }));
+    const passed = counts.every(({ renewals: n }) => n >= due.least && n <= due.most);
+    return checked(passed, counts.map(({ unit, renewals }) => `${unit} ${renewals}`).join(", "));
+  },
+};
 
 const proxyErrors: Gate = {
   id: "proxy-errors",
@@ -214,6 +238,7 @@ export const pathGates: readonly Gate[] = [
   newConnections,
   wire,
   handshakes,
+  rotations,
   proxyErrors,
   restarts,
   digest,

@@ -6,6 +6,7 @@ import type { Analysis } from "../analysis.ts";
 import { layerTables } from "../attribution-table.ts";
 import { capacityTable, searchesTable } from "../capacity-table.ts";
 import { startsTable, stormTable } from "../cold-start-table.ts";
+import { rotationTable } from "../rotation-table.ts";
 import { comparisonTables } from "../table.ts";
 import type { Table } from "../tabular.ts";
 import { coldStartPlot } from "./cold-start-plot.ts";
@@ -53,6 +54,7 @@ export function renderHtml(analysis: Analysis, evidence: Evidence): string {
 ${summary(analysis, evidence)}
 ${coldStartSection(analysis, styles)}
 ${plots(analysis, styles)}
+${rotationSection(analysis)}
 ${capacitySection(analysis)}
 ${layersSection(analysis)}
 ${furtherSection(evidence)}
@@ -72,6 +74,13 @@ function coldStartSection({ coldStarts }: Analysis, styles: readonly SeriesStyle
 ${plainTable(stormTable(coldStarts))}
 ${coldStartPlot(coldStarts, styles)}
 <details><summary>Every start</summary>${plainTable(startsTable(coldStarts))}</details></section>
+`;
+}
+
+function rotationSection({ rotations }: Analysis): Content {
+  if (rotations === undefined) return undefined;
+  return markup`<section aria-labelledby="rotations"><h2 id="rotations">Renewed certificates</h2>
+${plainTable(rotationTable(rotations))}</section>
 `;
 }
 

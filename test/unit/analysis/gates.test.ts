@@ -20,6 +20,7 @@ import {
   proxy,
   series,
 } from "../../support/gate-input.ts";
+import { rotationFaults } from "../../support/rotation-faults.ts";
 
 const withRecord = (input: GateInput, change: Partial<GateInput["record"]>): GateInput => ({
   ...input,
@@ -131,6 +132,7 @@ function connectOf({ connect }: GateInput) {
 
 const faults: readonly Fault[] = [
   ...clusterFaults(pods),
+  ...rotationFaults(lab),
   {
     what: "more connections than declared",
     gate: "connections",
@@ -563,16 +565,16 @@ const faults: readonly Fault[] = [
     outcome: "unavailable",
     input: { ...lab, tuningAfter: undefined },
   },
-  {
-    what: "a knob that drifted before the block",
-    gate: "tuning",
-    outcome: "invalid",
-    input: (() => {
-      const drifted = { server: { somaxconn: "drifted 128" } };
-      const input = tuned(lab, drifted);
-      return { ...input, reference: { ...lab.reference, tuning: drifted } };
-    })(),
-  },
+  ...["drifted", "untuned", "leftover"].map((status) => {
+    const tuning = { server: { somaxconn: `${status} 128` } };
+    const reference = { ...lab.reference, tuning };
+    return {
+      what: `a knob that is ${status} before the block`,
+      gate: "tuning",
+      outcome: "invalid",
+      input: { ...tuned(lab, tuning), reference },
+    } as const;
+  }),
   {
     what: "a thread beside its CPU",
     gate: "placement",
