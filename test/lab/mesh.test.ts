@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { $ } from "zx";
+import type { Analysis } from "../../analysis/analysis.ts";
 import type { JudgedRun } from "../../analysis/judged-run.ts";
 import { analyse } from "../../analysis/report.ts";
 import { type Plan, planSchema } from "../../contracts/plan.ts";
@@ -129,13 +130,25 @@ const deployer: Deployer = {
   proveAbsent: () => Promise.resolve(),
 };
 
+/** Certificates of 10 s, renewed every 5 s, beside such that outlast their run. */
+const rotation: Plan = planSchema.parse({
+  ...plan,
+  name: "rotation",
+  baseline: "lasting",
+  treatments: [
+    { label: "lasting", topology: "mtls-h2" },
+    { label: "renewed", topology: "mtls-h2", parameters: { certificateSeconds: 10 } },
+  ],
+  load: { ...plan.load, rateQps: 200, durationSeconds: 8 },
+});
+
 /** Kills the client's Envoy in the middle of the first run that is to lose it. */
 let killed = 0;
-async function campaign(): Promise<readonly JudgedRun[]> {
-  const bundleDir = join(scratch, "bundle");
+async function campaign(measured: Plan): Promise<Analysis> {
+  const bundleDir = join(scratch, measured.name);
   await runCampaign({
-    plan,
-    planText: JSON.stringify(plan),
+    plan: measured,
+    planText: JSON.stringify(measured),
     testbed,
     bundleDir,
     resume: false,
@@ -157,7 +170,7 @@ async function campaign(): Promise<readonly JudgedRun[]> {
     },
     signal: never,
   });
-  return (await analyse(bundleDir)).runs;
+  return analyse(bundleDir);
 }
 
 const failedGates = ({ gates }: JudgedRun) =>
@@ -167,7 +180,7 @@ const failedGates = ({ gates }: JudgedRun) =>
 
 test("a campaign sees each leg as declared, voids what is not, and keeps what broke", async (t) => {
   const pristine = await traces();
-  const runs = await campaign();
+  const { runs } = await campaign(plan);
   assert.deepEqual(await traces(), pristine);
   const all = (label: string) => runs.filter((run) => run.label === label);
   for (const run of runs) {
@@ -222,6 +235,31 @@ function assertRungs(all: (label: string) => readonly JudgedRun[]): void {
   assert.ok(requests >= 2000 && opened >= requests / 50 - 32, JSON.stringify(counts));
   assert.ok(Math.abs(fullHandshakes + resumedHandshakes - opened) <= 3, JSON.stringify(counts));
 }
+
+test("certificates are renewed under load by both sidecars, and a placebo's are not", async (t) => {
+  const { runs, rotations } = await campaign(rotation);
+  for (const { name, rotation: found } of runs) t.diagnostic(`${name} ${JSON.stringify(found)}`);
+  for (const run of runs) assert.deepEqual(failedGates(run), []);
+  const renewals = (label: string) =>
+    runs
+      .filter((run) => run.label === label)
+      .flatMap((run) => Object.entries(run.rotation?.renewals ?? {}));
+  const units = ["ztbench-client-sidecar.service", "ztbench-server-sidecar.service"];
+  const placebo = renewals("lasting");
+  assert.deepEqual(
+    placebo,
+    [...units, ...units].map((unit) => [unit, 0]),
+  );
+  const renewed = renewals("renewed");
+  assert.deepEqual(
+    renewed.map(([unit]) => unit),
+    units,
+  );
+  // One each at the least, and one every 4.5 s at the most, in little more than the 8 s of load.
+  for (const [unit, count] of renewed) assert.ok(count >= 1 && count <= 3, `${unit}: ${count}`);
+  const arm = rotations?.arms.find(({ label }) => label === "renewed");
+  assert.equal(arm?.placebo, "lasting");
+});
 
 test("SSH and all other traffic of the hosts is left alone by the sidecars", async () => {
   await direct.put(rendering("mtls-h2"));
