@@ -36,7 +36,8 @@ const plan: Gate = {
 const tuning: Gate = {
   id: "tuning",
   shows:
-    "tuning read back before the block: the profile's knobs and no others turned, none drifted, and as before the first block",
+    "tuning read back before the block: the profile's knobs and no others turned, none drifted, " +
+    "and as before the first block",
   limits: everywhere("invalid"),
   wanted: () => "as at first",
   judge: ({ record, reference }) => {
