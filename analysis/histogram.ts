@@ -1,12 +1,11 @@
 /**
  * The one histogram configuration of ztbench, with the exact figures that a histogram rounds.
  * Counts lie in an array of our own by HdrHistogram's buckets, since each call into the library's
- * WebAssembly costs more than all else that a row needs. Arrays are lent again: whoever makes a
- * histogram destroys it.
+ * WebAssembly costs more than all else that a row needs; the library writes the encoded form.
+ * Arrays are lent again: whoever makes a histogram destroys it.
  */
 import { deflateSync } from "node:zlib";
 import { initWebAssemblySync, WasmHistogram } from "hdr-histogram-js";
-import { payloadOf } from "./histogram-payload.ts";
 
 /** Nanoseconds; above any time-out, so that an overflow means a broken clock or a stuck driver. */
 export const highestTrackableNs = 120_000_000_000;
@@ -16,8 +15,6 @@ const perOctave = 2 ** Math.ceil(Math.log2(10 ** significantDigits));
 /** Leading zeros, of 32 bits, of the greatest value that has a bucket of its own. */
 const exactZeros = Math.clz32(2 * perOctave - 1);
 const bucketsMax = bucketOf(highestTrackableNs) + 1;
-/** Of the V2 encoding, before the counts. */
-const headBytes = 40;
 /** Cookie of the V2 compressed encoding, one byte words. */
 const compressedCookie = 0x1c849314;
 
@@ -26,7 +23,7 @@ const compression = { windowBits: 12, memLevel: 5 } as const;
 
 /** Arrays of destroyed histograms, all zeros. */
 const spare: Float64Array[] = [];
-let encodedHead: Buffer | undefined;
+let encoder: WasmHistogram | undefined;
 
 /** A histogram of nanoseconds at three digits; count, sum, least and greatest are exact. */
 export class LatencyHistogram {
@@ -87,7 +84,15 @@ export class LatencyHistogram {
 
   /** The histogram as other HdrHistogram readers take it: V2, compressed, base64. */
   encode(): string {
-    const payload = payloadOf(headOf(), this.#held(), this.#first(), this.#end());
+    const counts = this.#held();
+    const hdr = emptyEncoder();
+    for (let bucket = this.#first(), end = this.#end(); bucket < end; bucket += 1) {
+      const count = counts[bucket] ?? 0;
+      if (count > 0) hdr.recordValueWithCount(leastOf(bucket), count);
+    }
+    const payload = Buffer.from(hdr.encode());
+    // The library writes a normalizing offset of 1, which some readers take for a shifted bucket.
+    payload.writeInt32BE(0, 8);
     const compressed = deflateSync(payload, compression);
     const head = Buffer.alloc(8);
     head.writeInt32BE(compressedCookie, 0);
@@ -145,11 +150,14 @@ function leastOf(bucket: number): number {
   return (bucket - shift * perOctave) * (1 << shift);
 }
 
-/** What the library writes before the counts: cookie and configuration. */
-function headOf(): Buffer {
-  if (encodedHead !== undefined) return encodedHead;
+/** One for all, since it is large and takes long to set up. */
+function emptyEncoder(): WasmHistogram {
+  if (encoder !== undefined) {
+    encoder.reset();
+    return encoder;
+  }
   initWebAssemblySync();
-  const empty = WasmHistogram.build({
+  encoder = WasmHistogram.build({
     // Narrower counters wrap without a word, and packed ones are wrong above three digits.
     bitBucketSize: 64,
     autoResize: false,
@@ -157,9 +165,5 @@ function headOf(): Buffer {
     highestTrackableValue: highestTrackableNs,
     numberOfSignificantValueDigits: significantDigits,
   });
-  encodedHead = Buffer.from(empty.encode()).subarray(0, headBytes);
-  // The library writes a normalizing offset of 1, which some readers take for a shifted bucket.
-  encodedHead.writeInt32BE(0, 8);
-  empty.destroy();
-  return encodedHead;
+  return encoder;
 }
