@@ -36,12 +36,13 @@ export function settingsOf({ plan, manifest, runs, sums }: Bundle): CampaignSett
     versionSet: manifest.versionSet,
     "testbed.class": testbed.class,
     "testbed.scheduling": testbed.scheduling,
-    "testbed.tuningProfile": testbed.tuningProfile,
     versions: Object.fromEntries(measured.map(({ name, version }) => [name, version])),
     tuning: records[0]?.tuning ?? {},
   });
   const told = flatten({
     "testbed.name": testbed.name,
+    // Its settings, as read back, are what must be equal.
+    "testbed.tuningProfile": testbed.tuningProfile,
     "testbed.instance": testbed.instance,
     date: manifest.createdAt.slice(0, 10),
     commit: `${manifest.commit}${manifest.dirty ? " with local changes" : ""}`,

@@ -2,6 +2,7 @@
 import path from "node:path";
 import type { Deployment } from "../contracts/deployment.ts";
 import { Failure } from "../contracts/failure.ts";
+import { isAmiss } from "../contracts/record.ts";
 import type { Host, Testbed } from "../contracts/testbed.ts";
 import { checkAbsence, type ClusterTraces, renderAbsence } from "../hosts/absence.ts";
 import { kubectlOf } from "../hosts/cluster/cluster.ts";
@@ -150,14 +151,15 @@ export function hooksFor(transport: Transport, testbed: Testbed, token: string):
 }
 
 /**
- * Hosts keep what an earlier profile turned until their stack is brought up to date.
+ * Hosts keep what an earlier profile turned until their stack is brought up to date, and lose what
+ * theirs turned when they are rebooted.
  *
- * @throws Failure `testbed` if hosts were prepared for another profile than the document names
+ * @throws Failure `testbed` if hosts are not as the profile of the document has them
  */
 export function requireTuned(testbed: Testbed, readback: Tuning): void {
   const amiss = Object.entries(readback).flatMap(([host, knobs]) =>
     Object.entries(knobs)
-      .filter(([, outcome]) => /^(untuned|leftover)\b/.test(outcome))
+      .filter(([, outcome]) => isAmiss(outcome))
       .map(([knob, outcome]) => `${knob} is ${outcome} on host ${host}`),
   );
   const [first, ...more] = amiss;
@@ -167,7 +169,11 @@ export function requireTuned(testbed: Testbed, readback: Tuning): void {
     "testbed",
     `testbed ${testbed.name}: hosts are not tuned by profile ${testbed.tuningProfile}, ` +
       `${first}${others}, none allowed`,
-    { hint: 'eval "$(./ztbench env)" && pulumi up -s hosts' },
+    {
+      hint:
+        'eval "$(./ztbench env)" && pulumi up -s hosts; where that finds nothing to do, ' +
+        "pulumi destroy -s hosts before it",
+    },
   );
 }
 

@@ -27,6 +27,11 @@ export const loadPlanSchema = z.strictObject({
 });
 export type LoadPlan = z.infer<typeof loadPlanSchema>;
 
+/** Whether a knob, as it was read back, is not as the testbed's tuning profile has it. */
+export function isAmiss(outcome: string): boolean {
+  return /^(drifted|untuned|leftover)\b/.test(outcome);
+}
+
 export const recordSchema = z.strictObject({
   schema: z.literal("ztbench/record/1"),
   /** Order of execution in the campaign, from 1. */

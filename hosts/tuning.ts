@@ -30,7 +30,7 @@ export type KnobResult = {
 
 /**
  * `drifted`: it is not as it was set; `untuned`: the journal does not know it; `leftover`: it was
- * turned for a profile that the testbed does not name any more.
+ * turned for another profile, NIC or CPU layout than the testbed names, and still is.
  */
 export const readbackStatuses = [...knobStatuses, "drifted", "untuned", "leftover"] as const;
 export type ReadbackStatus = (typeof readbackStatuses)[number];

@@ -1,5 +1,6 @@
 /** Gates of what a run says of itself: that it ended, was the planned one, and settled. */
 import { loadOf } from "../../contracts/plan.ts";
+import { isAmiss } from "../../contracts/record.ts";
 import { cutSecondsMin, mannKendall, startupLength, trendSecondsMin } from "../steady.ts";
 import { checked, everywhere, type Finding, type Gate } from "./gate.ts";
 import { measuredAs, missing, percent } from "./gate.ts";
@@ -39,18 +40,18 @@ const tuning: Gate = {
     "tuning read back before the block: the profile's knobs and no others turned, none drifted, " +
     "and as before the first block",
   limits: everywhere("invalid"),
-  wanted: () => "as at first",
+  wanted: () => "as the profile says and as at first",
   judge: ({ record, reference }) => {
     const changed = Object.keys({ ...reference.tuning, ...record.tuning }).flatMap((host) =>
       differences(reference.tuning[host] ?? {}, record.tuning[host] ?? {}, host),
     );
     const amiss = Object.entries(record.tuning).flatMap(([host, knobs]) =>
       Object.entries(knobs)
-        .filter(([, outcome]) => /^(drifted|untuned|leftover)\b/.test(outcome))
+        .filter(([, outcome]) => isAmiss(outcome))
         .map(([knob, outcome]) => `${host}.${knob} ${outcome}`),
     );
     const found = [...changed, ...amiss];
-    return checked(found.length === 0, found.join(", ") || "as at first");
+    return checked(found.length === 0, found.join(", ") || "as wanted");
   },
 };
 

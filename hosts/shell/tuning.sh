@@ -49,9 +49,11 @@ store_journal() {
 # The value before the first change. In a namespace that is not the journal's, what is found is an
 # original itself, unless it is what an earlier run set.
 value_before() { # id scope target now
-  local line=${journal_line["$1 $3"]:-} before set
+  local line=${journal_line["$1 $3"]:-} before set status
   [ -n "$line" ] || { echo "$4"; return 0; }
-  IFS=$tab read -r _ _ _ _ before set _ <<<"$line"
+  IFS=$tab read -r _ _ _ _ before set status <<<"$line"
+  # It was not there then: what is found now is the original.
+  [ "$status" != unsupported ] || { echo "$4"; return 0; }
   if [ "$2" != machine ] && [ "${journal_head[namespace]}" != "$(namespace_id)" ] &&
     [ "$4" != "$set" ]; then
     before=$4
@@ -122,7 +124,9 @@ tuning_create() {
     result=$(turn_knob "$scope" "$kind" "$target" "$before" "$want")
     case $result in already* | unsupported*) ;; *) forget ;; esac
     report+=("$id$tab$result")
-    [ "$before" = - ] ||
+    # Also of what is not there, so that the readback knows it when it comes later. What was turned
+    # earlier and is gone has its line among those that are kept.
+    [ "$before" = - ] && [ -n "${journal_line["$id $target"]:-}" ] ||
       settled+=("$id$tab$scope$tab$kind$tab$target$tab$before$tab$want$tab${result%%"$tab"*}")
   done < <(knobs)
   store_journal "${kept[@]}" "${settled[@]}"
@@ -184,16 +188,17 @@ tuning_verify() {
     case $status in
       applied | already) [ "$now" = "$want" ] || status=drifted ;;
       refused) ;;
+      unsupported) now=- ;;
       *) status=untuned ;;
     esac
     printf '%s\t%s\t%s\n' "$id" "$status" "$now"
   done < <(knobs)
-  # Of a profile that the testbed no longer names.
+  # Turned for another profile, NIC or CPU layout, and still so.
   for key in "${!journal_line[@]}"; do
-    IFS=$tab read -r id _ kind target _ _ status <<<"${journal_line[$key]}"
+    IFS=$tab read -r id _ kind target _ want status <<<"${journal_line[$key]}"
     [ -z "${asked[$key]:-}" ] && [ "$status" = applied ] || continue
     remember "$kind" "$target"
-    now=$("read_$kind" "$target") || now=-
-    printf '%s\tleftover\t%s\n' "$id" "$now"
+    now=$("read_$kind" "$target") && [ "$now" = "$want" ] || continue
+    printf '%s\tleftover\t%s\n' "$id of $target" "$now"
   done
 }

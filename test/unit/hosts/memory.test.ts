@@ -43,7 +43,7 @@ suite("memory of what is measured", () => {
     const ends = host.create(all);
     assert.deepEqual(Object.values(ends), ["applied 2-4", "applied nic-node", "applied root"]);
     assert.equal(host.get(mems), "1");
-    assert.deepEqual(host.verify(memory), [`${id} applied nic-node`]);
+    assert.ok(host.verify(all).includes(`${id} applied nic-node`));
     assert.equal(host.remove(), "");
     assert.equal(host.has(`cgroup/${benchSlice}`), false);
     assert.equal(host.has(`run/system.control/${benchSlice}.d`), false);

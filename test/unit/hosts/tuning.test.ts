@@ -280,10 +280,21 @@ suite("the readback", () => {
   test("names what an earlier profile turned and this one does not", () => {
     const host = new FakeHost({ a: "1", b: "2 3" });
     host.create(two);
-    assert.deepEqual(host.verify([knob("a", "10")]), [
-      "a applied 10",
-      `b leftover ${host.get("b")}`,
-    ]);
+    const fewer = [knob("a", "10")];
+    assert.deepEqual(host.verify(fewer), ["a applied 10", "b of b leftover 20 30"]);
+    host.set("b", "2 3");
+    assert.deepEqual(host.verify(fewer), ["a applied 10"], "it is as it was");
+  });
+
+  test("does not miss a knob that came only after the host was tuned", () => {
+    const host = new FakeHost({ a: "1" });
+    assert.match(host.create(two)["b"] ?? "", /^unsupported/);
+    host.set("b", "2 3");
+    assert.deepEqual(host.verify(two), ["a applied 10", "b unsupported -"]);
+    host.create(two);
+    assert.deepEqual(host.verify(two), ["a applied 10", "b applied 20 30"]);
+    host.remove();
+    assert.deepEqual([host.get("a"), host.get("b")], ["1", "2 3"]);
   });
 
   test("is refused by its parser when a line is not understood", () => {
