@@ -58,7 +58,7 @@ export function proxyFactsOf(units: readonly string[], texts: WireTexts): readon
         workers: workersOf(before),
         ...tlsOf(after),
         cache: cacheOf(names, growth),
-        ...renewalsOf(after, growth),
+        ...(before.size === 0 ? {} : renewalsOf(after, growth)),
       },
     ];
   });
@@ -89,17 +89,19 @@ const contextUpdates =
   /^(cluster|listener)\..*\.(client|server)_ssl_socket_factory\.ssl_context_update_by_sds$/;
 
 /**
- * A new certificate renews every context, and a listener counts those of all its filter chains
- * together: so the least growth is that of a single context, the number of certificates.
+ * A new certificate renews every context. A listener counts those of all its filter chains together
+ * and a cluster has one, so the least growth is the number of certificates; a proxy in which only
+ * listeners count tells nothing.
  */
 function renewalsOf(
   counters: ReadonlyMap<string, number>,
   growth: (name: string) => number,
 ): Pick<ProxyFacts, "renewals"> {
-  const growths = [...counters].flatMap(([name, count]) =>
-    count > 0 && contextUpdates.test(name) && !control.test(name) ? [growth(name)] : [],
+  const names = [...counters].flatMap(([name, count]) =>
+    count > 0 && contextUpdates.test(name) && !control.test(name) ? [name] : [],
   );
-  return growths.length === 0 ? {} : { renewals: Math.min(...growths) };
+  if (!names.some((name) => name.startsWith("cluster."))) return {};
+  return { renewals: Math.min(...names.map(growth)) };
 }
 
 const workerCounter = /^listener\.(?!admin\.)(.+)\.worker_\d+\.downstream_cx_active$/;

@@ -36,7 +36,8 @@ export function summariseRotations(plan: Plan, runs: readonly JudgedRun[]): Rota
       const used = own.filter(isMeasured);
       const rotations = used.flatMap(({ rotation }) => rotation ?? []);
       // Topologies without certificates are no part of this.
-      if (used.length > 0 && rotations.length === 0) return [];
+      const declares = "certificateSeconds" in treatment.parameters;
+      if (!declares && own.every(({ rotation }) => rotation === undefined)) return [];
       return [armOf(plan, treatment, rotations, whyNone(own))];
     }),
   };

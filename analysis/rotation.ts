@@ -21,7 +21,8 @@ export type DueRenewals = { readonly least: number; readonly most: number };
 
 /**
  * Renewals that must fall into the measured seconds, and those that can since the certificate was
- * made, at the earliest when the run began: 0 of both where certificates outlast the run.
+ * made, at the earliest when the run began: 0 of both where certificates outlast the run. Where one
+ * may fall into the run, one must be seen: else nobody would know which kind of run it was.
  *
  * @returns undefined if the topology declares no life time of certificates
  */
@@ -36,10 +37,8 @@ export function dueRenewals(
     certificateSeconds * renewedAfter + issueSeconds,
     (certificateSeconds - roundingSeconds) * renewedAfter,
   ];
-  return {
-    least: Math.floor(measured / longest),
-    most: Math.floor(Math.max(whole, measured) / shortest),
-  };
+  const most = Math.floor(Math.max(whole, measured) / shortest);
+  return { least: Math.max(Math.floor(measured / longest), Math.min(most, 1)), most };
 }
 
 function certificateSecondsOf({ deployment }: Pick<RunRecord, "deployment">): number | undefined {

@@ -100,9 +100,9 @@ const rotations: Gate = {
   judge: ({ record, proxies }) => {
     const due = dueRenewals(record);
     if (due === undefined) return missing("the topology has no certificates that are renewed");
-    if (proxies.every(({ renewals }) => renewals === undefined)) {
-      return missing("no proxy on this path counts its certificates");
-    }
+    const uncounted = proxies.every(({ renewals }) => renewals === undefined);
+    if (uncounted && due.least === 0) return missing("no proxy on this path counts them");
+    if (uncounted) return checked(false, "no proxy on this path counts them");
     const counts = proxies.map(({ unit, renewals = 0 }) => ({ unit, renewals }));
     const passed = counts.every(({ renewals: n }) => n >= due.least && n <= due.most);
     return checked(passed, counts.map(({ unit, renewals }) => `${unit} ${renewals}`).join(", "));

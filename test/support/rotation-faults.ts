@@ -30,7 +30,7 @@ export function renewing(
   };
 }
 
-/** Of a run of 120 s: certificates of 20 s are renewed 10 to 12 times in it, those of a day never. */
+/** Of a run of 120 s: certificates of 20 s are renewed 10 to 12 times, those of a day never. */
 export function rotationFaults(good: GateInput): readonly RotationFault[] {
   const day = 86_400;
   const fault = (
@@ -44,6 +44,8 @@ export function rotationFaults(good: GateInput): readonly RotationFault[] {
     fault("a rotation of more events than certificates last for", renewing(good, 20, [11, 13])),
     fault("a proxy that does not count beside one that does", renewing(good, 20, [11, undefined])),
     fault("a placebo in which certificates were renewed", renewing(good, day, [0, 1])),
-    fault("proxies that do not count", renewing(good, 20, [undefined]), "unavailable"),
+    fault("proxies that do not count", renewing(good, 20, [undefined])),
+    fault("a placebo that does not count", renewing(good, day, [undefined]), "unavailable"),
+    fault("certificates that may or may not be renewed in a run", renewing(good, 180, [0, 0])),
   ];
 }

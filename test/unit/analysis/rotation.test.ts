@@ -65,7 +65,8 @@ const due: readonly [what: string, run: Parameters<typeof runOf>, least: number,
   ["the plan for metal", [200, 245, 180], 2, 2],
   // 12 / (10 / 2 + 1) and 26 / (9 / 2).
   ["the plan for a lab", [12, 26, 10], 2, 5],
-  ["a run shorter than half of the life time", [12, 30, 60], 0, 1],
+  // 30 / (59 / 2): it may fall before or after the load, so that nobody knows which run it was.
+  ["a run shorter than half of the life time", [12, 30, 60], 1, 1],
   ["certificates that outlast the run", [120, 150, 86_400], 0, 0],
 ];
 for (const [what, run, least, most] of due) {
@@ -176,10 +177,10 @@ test("the table tells events and new connections of an arm beside those of its p
       ["leaf", "10", "9", "2 [2–3]", "8 [7–9]", "4 [3–5]", "0", "3.000"],
     ],
   );
-  assert.match(
-    lines.join(" ").replace(/\s+/g, " "),
-    /leaf: placebo placebo; renewals 2 against 0, opened 8 against 5, full handshakes 4 against 1, worst second 3\.000 against 1\.500/,
-  );
+  const told =
+    "leaf: placebo placebo; renewals 2 against 0, opened 8 against 5, " +
+    "full handshakes 4 against 1, worst second 3.000 against 1.500";
+  assert.ok(lines.join(" ").replace(/\s+/g, " ").includes(told));
   assert.deepEqual(
     lines.filter((line) => line.length > 100),
     [],
