@@ -97,7 +97,8 @@ function interactionNote(
 ): string {
   const size = `${microseconds(meanNs, notes)} µs of the mean`;
   if (verdict !== "matters") {
-    const told = verdict === "open" ? "cannot be told from so many blocks" : verdict;
+    const few = meanNs.kind === "estimate" ? " from so many blocks" : "";
+    const told = verdict === "open" ? `cannot be told${few}` : verdict;
     return `crypto and policy together against each alone: ${size}, ${told}`;
   }
   const [crypto, policy] = [shared?.cryptoNs ?? 0, shared?.policyNs ?? 0].map((ns) =>

@@ -137,7 +137,7 @@ export class LatencyHistogram {
  * each octave (HdrHistogram's `countsArrayIndex`).
  */
 function bucketOf(ns: number): number {
-  // Bit operations take 32 bits: of more, the lowest go first, which no bucket tells apart.
+  // Bit operations take 32 bits. From 2^31 on buckets are wider than the 16 bits that are dropped.
   const isWide = ns >= 2 ** 31;
   const high = isWide ? Math.floor(ns / 2 ** 16) : ns;
   const shift = Math.max(0, exactZeros - Math.clz32(high));

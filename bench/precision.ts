@@ -18,14 +18,15 @@ for (const bundle of bundles) await measure(path.resolve(bundle));
 
 async function measure(directory: string): Promise<void> {
   const { comparison, runs, stamp } = await analyse(directory);
+  const cells = new Set(runs.map(({ label, arm }) => `${label} ${arm}`));
+  const runsRatio = cells.size / comparison.treatments.length;
   console.log(`${stamp.plan}, ${stamp.blocks} blocks, half-widths of ln(ratio)`);
   console.log("treatment            metric         paired  unpaired  time paired/unpaired");
   for (const { label, baseline } of comparison.losses) {
     const { complete } = blocksOf(stamp.blocks, baseline, label, runs, "steady");
     for (const id of lossMetricIds) {
       const pairs = pairsOf(complete, id);
-      if (typeof pairs !== "string" && pairs.length >= 3)
-        row(label, id, pairs, comparison.treatments.length);
+      if (typeof pairs !== "string" && pairs.length >= 3) row(label, id, pairs, runsRatio);
     }
   }
 }
@@ -33,11 +34,12 @@ async function measure(directory: string): Promise<void> {
 type Pairs = Exclude<ReturnType<typeof pairsOf>, string>;
 
 /**
- * Time goes with the square of the half-width. A block of t treatments, the baseline among them,
- * has t + 1 runs, since the baseline runs twice; the unpaired design has t, and one of the block's
- * baselines is left out.
+ * Time goes with the square of the half-width, and with the runs of a block: the unpaired design
+ * has one of each treatment, and one of the block's baselines is left out.
+ *
+ * @param runsRatio runs of a block over treatments: baselines run twice
  */
-function row(label: string, id: LossMetricId, pairs: Pairs, treatments: number): void {
+function row(label: string, id: LossMetricId, pairs: Pairs, runsRatio: number): void {
   const treated = pairs.map(({ treatment }) => Math.log(treatment));
   const baselines = pairs.map(({ baseline }) => baseline.map(Math.log));
   const differences = treated.map((x, index) => x - mean(baselines[index] ?? []));
@@ -48,7 +50,7 @@ function row(label: string, id: LossMetricId, pairs: Pairs, treatments: number):
   // Welch and Satterthwaite.
   const freedom = (v + w) ** 2 / (v ** 2 / (n - 1) + w ** 2 / (n - 1));
   const unpaired = tQuantile(0.975, freedom) * Math.sqrt(v + w);
-  const time = (paired / unpaired) ** 2 * ((treatments + 1) / treatments);
+  const time = (paired / unpaired) ** 2 * runsRatio;
   const cells = [paired.toFixed(4), unpaired.toFixed(4).padStart(9), time.toFixed(2).padStart(10)];
   console.log(`${label.padEnd(20)} ${id.padEnd(13)} ${cells.join(" ")}`);
 }
