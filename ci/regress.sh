@@ -63,14 +63,14 @@ flavour=$([ -n "$testbed" ] && echo regress || echo regress-lab)
 lab=(--name "$name" --network "$network" ${cluster:+--kubernetes})
 document=${testbed:-.ztbench/testbeds/$name/testbed.yaml}
 
-code=0 stopped='' lowering='' child='' got='' owed=''
+code=0 stopped='' child='' got='' owed=''
 fail() { # code message; the first failure decides how all of this ends
   say "$2"
   [ "$code" -ne 0 ] || code=$1
 }
 on_signal() {
   got=yes
-  if [ -n "$stopped$lowering" ]; then
+  if [ -n "$stopped" ]; then
     say 'already taking all down, which is bounded: please wait'
     return
   fi
@@ -167,7 +167,9 @@ clear_stacks() {
 }
 lower() {
   local began=$SECONDS found
-  lowering=yes owed=''
+  # A signal at the moment in which a command ends can make bash forget how it ended.
+  trap '' INT TERM HUP
+  owed=''
   if [ -e "$document" ]; then clear_stacks || fail 4 'tear-down: stacks not cleared'; fi
   [ -z "$testbed" ] || return 0
   # What a failed destroy left is gone with the hosts.

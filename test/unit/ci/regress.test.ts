@@ -107,8 +107,8 @@ async function called(tree: Tree, pattern: RegExp): Promise<void> {
 /** Whatever came before, it ends with everything down and proved to be so. */
 function assertDown(tree: Tree, { said }: Ended): void {
   assert.match(said, /absent: nothing of lab lab is on this machine/);
-  assert.ok(!existsSync(path.join(tree.root, "up")));
-  assert.ok(!existsSync(path.join(tree.root, "held")));
+  assert.ok(!existsSync(path.join(tree.root, "up")), said);
+  assert.ok(!existsSync(path.join(tree.root, "held")), said);
 }
 
 test("a check raises, measures, judges and takes down, in this order", async (context) => {
@@ -204,6 +204,7 @@ test("tear-down that fails does not hide why the check failed", async (context) 
 const slowCampaign = {
   "ztbench-campaign": `case $* in *--bundle*) ;; *) exit 0;; esac
     trap 'echo signal >>"$here/signals"; sleep 0.3; exit 130' TERM INT
+    echo measuring >>"$here/calls"
     for i in {1..600}; do sleep 0.1; done`,
 };
 
@@ -211,7 +212,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
   test(`${signal} reaches the campaign once, waits for its end and takes all down`, async (context) => {
     const tree = makeTree(context, slowCampaign);
     const { child, ended } = start(tree, ["measure", "--out", "o"]);
-    await called(tree, /--bundle/);
+    await called(tree, /measuring/);
     child.kill(signal);
     await called(tree, /lab down|destroy/);
     child.kill(signal); // as CI systems do, when they grow impatient
