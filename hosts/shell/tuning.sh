@@ -199,6 +199,7 @@ tuning_verify() {
     [ -z "${asked[$key]:-}" ] && [ "$status" = applied ] || continue
     remember "$kind" "$target"
     now=$("read_$kind" "$target") && [ "$now" = "$want" ] || continue
-    printf '%s\tleftover\t%s\n' "$id of $target" "$now"
+    [ "$id" = "$target" ] || id="$id of $target"
+    printf '%s\tleftover\t%s\n' "$id" "$now"
   done
 }
