@@ -33,6 +33,8 @@ function ofEveryNode(host: Host, reserved: string): object {
     "node-label": [`${roleLabel}=${host.role}`],
     "token-file": tokenFile,
     "kubelet-arg": kubeletArguments(reserved),
+    // It would set another limit of tracked connections than the tuning profile has.
+    "kube-proxy-arg": ["conntrack-max-per-core=0"],
   };
 }
 
