@@ -8,15 +8,18 @@ import { left, right, type Table } from "./tabular.ts";
 
 /** All that is told of a ladder. */
 export function layerTables(attribution: Attribution): readonly Table[] {
-  const [layers, ...others] = costTables(attribution);
-  return [...(layers === undefined ? [] : [layers]), incrementTable(attribution), ...others];
+  const connections = connectionTables(attribution);
+  return [layerTable(attribution), incrementTable(attribution), ...connections];
 }
 
-/** What adds up: layers, and connections where the plan has arms for them. */
+/** What adds up: layers, and connections. */
 export function costTables(attribution: Attribution): readonly Table[] {
-  const { handshake } = attribution;
-  const connections = handshake === undefined ? [] : [handshakeTable(handshake)];
-  return [layerTable(attribution), ...connections];
+  return [layerTable(attribution), ...connectionTables(attribution)];
+}
+
+/** None where the plan has no arms for them. */
+function connectionTables({ handshake }: Attribution): readonly Table[] {
+  return handshake === undefined ? [] : [handshakeTable(handshake)];
 }
 
 /** What each layer adds to means, CPU and cores. */
