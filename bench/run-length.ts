@@ -48,10 +48,12 @@ async function measure(directory: string): Promise<void> {
     const { complete } = blocksOf(stamp.blocks, baseline, label, runs, "steady");
     if (complete.length < 3) continue;
     const of = (run: MeasuredRun) => shortened.get(run.name);
+    const used = complete.flatMap((b) => [b.treatment, ...b.baseline]);
+    // Left out, and told so, above.
+    if (used.some((run) => of(run) === undefined)) continue;
     const spreads = shares.map((_, index) => {
       const ln = (run: MeasuredRun) => of(run)?.lnP50[index] ?? Number.NaN;
       const differences = complete.map((b) => ln(b.treatment) - mean(b.baseline.map(ln)));
-      const used = complete.flatMap((b) => [b.treatment, ...b.baseline]);
       const seconds = mean(used.map((run) => of(run)?.seconds[index] ?? Number.NaN));
       return { sd: meanInterval(differences).sd, seconds };
     });
