@@ -22,7 +22,7 @@ test("measures five topologies in six blocks of six runs with the smoke plan", (
   assert.equal(orderRuns(plan).length, 36);
   assert.deepEqual(
     [plan.load.rateQps, plan.load.warmupSeconds, plan.load.durationSeconds, plan.load.connections],
-    [1000, 4, 12, 32],
+    [1000, 4, 10, 32],
   );
 });
 
@@ -37,7 +37,7 @@ const mistakes: readonly [string, string, string, string, RegExp][] = [
   ["a negative rate", "rateQps: 1000", "rateQps: -5", "-5", /must be greater than 0, found -5/],
   [
     "a duration shorter than its warm-up",
-    "durationSeconds: 12",
+    "durationSeconds: 10",
     "durationSeconds: 3",
     "3\n",
     /load\.durationSeconds: must not be shorter than warmupSeconds \(4\), found 3/,
