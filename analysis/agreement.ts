@@ -83,7 +83,7 @@ function rowOf({ label, metric, lossA, lossB, keys, margin }: Paired): Agreement
   const both = lossA !== undefined && lossB !== undefined;
   const base = { label, metric, a, b };
   if (both && keys.length > 0) {
-    return { ...base, verdict: "NOT COMPARABLE", reason: `other settings: ${keys.join(", ")}` };
+    return { ...base, verdict: "NOT COMPARABLE", reason: otherSettings(keys) };
   }
   return { ...base, ...judgeAgreement(a, b, margin) };
 }
@@ -127,6 +127,15 @@ function differencesOf(
   const [own, other] = [a.treatments.get(label), b.treatments.get(label)];
   // Which of the two lacks it is told by its estimates.
   return own === undefined || other === undefined ? [] : settingDifferences(own, other);
+}
+
+/** In a table there is room for some; each that differs is told beside it. */
+const keysTold = 6;
+
+function otherSettings(keys: readonly string[]): string {
+  const more = keys.length - keysTold;
+  const told = keys.slice(0, keysTold).join(", ");
+  return `other settings: ${told}${more > 0 ? `, and ${more} more` : ""}`;
 }
 
 /** The worst of all rows but those of which neither has a figure; nothing is not comparable. */

@@ -72,5 +72,6 @@ function outcomeOf({ outcome, reason, blocks, blocksNeeded }: BudgetResult, note
 
 function showIn(unit: Unit, number: number): string {
   if (unit === "share") return `${(number * 100).toFixed(Math.abs(number) < 0.01 ? 3 : 1)} %`;
+  if (unit === "count") return number.toFixed(1);
   return unit === "cores" ? number.toFixed(3) : `${number.toFixed(1)} µs`;
 }

@@ -105,6 +105,9 @@ function judgeEntry(
   if (entry.metric === "failedShare") {
     return { ...base, ...judgeFailures(entry.limitShare, entry.confidence, label, analysis.runs) };
   }
+  if (entry.metric === "badPerRenewal") {
+    return { ...base, ...judgeRenewals(entry.limitRequests, label, analysis) };
+  }
   const sample = sampleOf(entry, treatment, analysis);
   if (typeof sample === "string") return refuse(sample);
   return { ...base, ...judgeSample(sample, entry.confidence) };
@@ -112,11 +115,12 @@ function judgeEntry(
 
 function limitOf(entry: BudgetEntry): { readonly limit: number; readonly unit: Unit } {
   if ("limitShare" in entry) return { limit: entry.limitShare, unit: "share" };
+  if ("limitRequests" in entry) return { limit: entry.limitRequests, unit: "count" };
   if ("limitCores" in entry) return { limit: entry.limitCores, unit: "cores" };
   return { limit: entry.limitMicroseconds, unit: "us" };
 }
 
-type Compared = Exclude<BudgetEntry, { metric: "failedShare" }>;
+type Compared = Exclude<BudgetEntry, { metric: "failedShare" | "badPerRenewal" }>;
 
 /** What there is to judge, or why there is nothing. */
 function sampleOf(entry: Compared, { label }: Treatment, analysis: Analysis): Sample | string {
@@ -289,5 +293,22 @@ function judgeFailures(
     blocks: new Set(runs.filter((r) => r.label === label).map((r) => r.block)).size,
     ...(limit > 0 && { used: high / limit }),
     ...(outcome === "at risk" && { reason: "more requests would be needed to decide" }),
+  };
+}
+
+/** Bad requests that a renewal brings beside its placebo's; see `badPerEvent`. */
+function judgeRenewals(limit: number, label: string, { rotations }: Analysis): Judgement {
+  const found = rotations?.arms.find((arm) => arm.label === label)?.badPerEvent;
+  if (found === undefined || found.kind === "none") {
+    const reason = found?.reason ?? "no certificates of it are renewed beside a placebo";
+    return { outcome: "not judged", reason };
+  }
+  const { mean: centre, low, high, pairs: blocks } = found;
+  const outcome = high <= limit ? "pass" : low > limit ? "breach" : "at risk";
+  return {
+    outcome,
+    ...{ centre, low, high, blocks },
+    ...(limit > 0 && { used: high / limit }),
+    ...(outcome === "at risk" && { reason: "more renewals would be needed to decide" }),
   };
 }

@@ -26,27 +26,36 @@ export type ChurnCost = {
   readonly misfit: number;
 };
 
+export type TlsCost = ChurnCost & {
+  /** c_h with TLS less that without it. */
+  readonly handshake: DifferenceEstimate;
+  /** Requests a connection from which on opening it is below 5 % of a request's cost. */
+  readonly crossover: Cell;
+};
+
 export type HandshakeCost =
   | {
       readonly kind: "fit";
-      readonly tls: ChurnCost;
+      readonly tls: TlsCost;
+      /** Where every handshake is a full one; absent if the plan has no such arms. */
+      readonly full?: TlsCost;
       readonly plain: ChurnCost;
-      /** c_h with TLS less that without it. */
-      readonly handshake: DifferenceEstimate;
-      /** Requests a connection from which on opening it is below 5 % of a request's cost. */
-      readonly crossover: Cell;
     }
   | { readonly kind: "none"; readonly reason: string };
 
 export type ChurnArm = {
   /** As the plan says; 0: never closed. */
   readonly requestsPerConnection: number;
-  readonly tls: string;
-  readonly plain: string;
-  /** Requests that a connection between the proxies really carried, over all valid runs. */
-  readonly carried: { readonly tls: Cell; readonly plain: Cell };
-  /** Share of the TLS arm's handshakes that took up a session again; a full one costs more. */
-  readonly resumed: Cell;
+  readonly treatments: readonly ChurnTreatment[];
+};
+
+/** What one treatment of an arm really did, over all valid runs. */
+export type ChurnTreatment = {
+  readonly label: string;
+  /** Requests that a connection between the proxies carried. */
+  readonly carried: Cell;
+  /** Share of handshakes that took up a session again; a full one costs more. Absent: no TLS. */
+  readonly resumed?: Cell;
 };
 
 export type HandshakeCosts = {
@@ -63,27 +72,32 @@ export function handshakeCostsOf(
   runs: readonly JudgedRun[],
 ): HandshakeCosts | undefined {
   if (arms === undefined) return undefined;
-  const labels = arms.flatMap(({ tls, plain }) => [tls, plain]);
+  const labels = arms.flatMap(({ tls, full, plain }) => [tls, full ?? tls, plain]);
   const blocks = completeBlocks(planned, [...new Set(labels)], runs);
   const cost = (id: ChurnQuantity) => costOf(id, arms, [...blocks.values()]);
   return {
-    arms: arms.map(({ requestsPerConnection, tls, plain }) => ({
-      requestsPerConnection,
-      tls,
-      plain,
-      carried: { tls: carriedBy(tls, runs), plain: carriedBy(plain, runs) },
-      resumed: resumedShareOf(tls, runs),
-    })),
+    arms: arms.map(({ requestsPerConnection, tls, full, plain }) => {
+      const secured = [tls, ...(full === undefined ? [] : [full])].map((label) => ({
+        label,
+        carried: carriedBy(label, runs),
+        resumed: resumedShareOf(label, runs),
+      }));
+      const treatments = [...secured, { label: plain, carried: carriedBy(plain, runs) }];
+      return { requestsPerConnection, treatments };
+    }),
     blocks: [...blocks.keys()],
     costs: { meanNs: cost("meanNs"), cpuUs: cost("cpuUs") },
   };
 }
 
 type Arms = NonNullable<Ladder["handshake"]>;
-type Kind = "tls" | "plain";
+type Kind = "tls" | "full" | "plain";
+
+/** Connections that are never closed shake no hands, full or not. */
+const labelOf = (arm: Arms[number], kind: Kind): string => arm[kind] ?? arm.tls;
 
 /** Costs of each arm in each block, in the order of the arms. */
-type Series = Readonly<Record<Kind, readonly (readonly number[])[]>>;
+type Series = readonly (readonly number[])[];
 
 function costOf(id: ChurnQuantity, arms: Arms, blocks: readonly BlockCosts[]): HandshakeCost {
   if (blocks.length < 2) {
@@ -91,38 +105,53 @@ function costOf(id: ChurnQuantity, arms: Arms, blocks: readonly BlockCosts[]): H
     return none(`two blocks in which every arm is valid are needed, there is ${found}`);
   }
   const absent: string[] = [];
-  const series = (kind: Kind) =>
+  const seriesOf = (kind: Kind): Series =>
     arms.map((arm) =>
       blocks.map((costs) => {
-        const cell = costs.get(arm[kind])?.[id] ?? none("not measured");
-        if (cell.kind === "none") absent.push(`${arm[kind]}: ${cell.reason}`);
+        const cell = costs.get(labelOf(arm, kind))?.[id] ?? none("not measured");
+        if (cell.kind === "none") absent.push(`${labelOf(arm, kind)}: ${cell.reason}`);
         return numberOf(cell) ?? Number.NaN;
       }),
     );
-  const costs: Series = { tls: series("tls"), plain: series("plain") };
+  const hasFull = arms.some(({ full }) => full !== undefined);
+  const series = {
+    tls: seriesOf("tls"),
+    plain: seriesOf("plain"),
+    ...(hasFull && { full: seriesOf("full") }),
+  };
   const [reason] = absent;
   if (reason !== undefined) return none(reason);
-  const errors = errorsOf(costs);
-  if (![...errors.tls, ...errors.plain].every((error) => error > 0)) {
+  const levels = levelsOf([...series.tls, ...series.plain]);
+  const errors = Object.values(series).flatMap((own) => errorsOf(own, levels));
+  if (!errors.every((error) => error > 0)) {
     return none("an arm does not vary over the blocks, so that it has no weight");
   }
-  const fits = (kind: Kind) =>
-    blocks.map((_, block) => fitChurn(pointsOf(arms, costs[kind], errors[kind], block)));
-  const [tls, plain] = [fits("tls"), fits("plain")];
-  const whole = (kind: Kind) => fitChurn(pointsOf(arms, costs[kind], errors[kind]));
-  const [tlsWhole, plainWhole] = [whole("tls"), whole("plain")];
-  const differences = tls.flatMap((fit, block) => {
-    const other = plain[block];
-    return other === undefined ? [] : [handshakeOf(fit, other).cost];
-  });
-  const own = churnOf(tls, tlsWhole);
+  const fits = (own: Series): Fits => {
+    const weights = errorsOf(own, levels);
+    return {
+      byBlock: blocks.map((_, block) => fitChurn(pointsOf(arms, own, weights, block))),
+      whole: fitChurn(pointsOf(arms, own, weights)),
+    };
+  };
+  const plain = fits(series.plain);
   return {
     kind: "fit",
-    tls: own,
-    plain: churnOf(plain, plainWhole),
-    handshake: estimate(differences),
-    crossover: crossoverOf(own, tlsWhole),
+    tls: tlsCostOf(fits(series.tls), plain),
+    ...(series.full !== undefined && { full: tlsCostOf(fits(series.full), plain) }),
+    plain: churnOf(plain),
   };
+}
+
+/** Of one kind of connection: of every block, and of the means of all. */
+type Fits = { readonly byBlock: readonly ChurnFit[]; readonly whole: ChurnFit };
+
+function tlsCostOf(fits: Fits, plain: Fits): TlsCost {
+  const own = churnOf(fits);
+  const differences = fits.byBlock.flatMap((fit, block) => {
+    const other = plain.byBlock[block];
+    return other === undefined ? [] : [handshakeOf(fit, other).cost];
+  });
+  return { ...own, handshake: estimate(differences), crossover: crossoverOf(own, fits.whole) };
 }
 
 /** Of one block, or of the means of all. */
@@ -142,24 +171,23 @@ function pointsOf(
   });
 }
 
-/**
- * Standard error of each arm's mean, from its spread over the blocks once what a block does to all
- * arms alike is taken off.
- */
-function errorsOf({ tls, plain }: Series): Readonly<Record<Kind, readonly number[]>> {
-  const all = [...tls, ...plain];
-  const levels = (tls[0] ?? []).map((_, block) => mean(all.map((arm) => arm[block] ?? Number.NaN)));
-  const errorOf = (arm: readonly number[]) => {
-    const { sd, n } = meanInterval(arm.map((cost, block) => cost - (levels[block] ?? Number.NaN)));
-    return sd / Math.sqrt(n);
-  };
-  return { tls: tls.map(errorOf), plain: plain.map(errorOf) };
+/** What a block does to all arms alike. */
+function levelsOf(all: Series): readonly number[] {
+  return (all[0] ?? []).map((_, block) => mean(all.map((arm) => arm[block] ?? Number.NaN)));
 }
 
-function churnOf(fits: readonly ChurnFit[], whole: ChurnFit): ChurnCost {
+/** Standard error of each arm's mean, from its spread over the blocks once their levels are off. */
+function errorsOf(arms: Series, levels: readonly number[]): readonly number[] {
+  return arms.map((arm) => {
+    const { sd, n } = meanInterval(arm.map((cost, block) => cost - (levels[block] ?? Number.NaN)));
+    return sd / Math.sqrt(n);
+  });
+}
+
+function churnOf({ byBlock, whole }: Fits): ChurnCost {
   return {
-    steady: estimate(fits.map(({ steady }) => steady)),
-    opening: estimate(fits.map(({ opening }) => opening)),
+    steady: estimate(byBlock.map(({ steady }) => steady)),
+    opening: estimate(byBlock.map(({ opening }) => opening)),
     misfit: whole.misfit,
   };
 }

@@ -1,6 +1,13 @@
 /** What opening a connection costs as a table for people, with what the arms really carried. */
+import type { Cell } from "./cell.ts";
 import { Footnotes, formatCell, formatDifference } from "./format.ts";
-import type { ChurnArm, ChurnCost, HandshakeCost, HandshakeCosts } from "./handshake-cost.ts";
+import type {
+  ChurnArm,
+  ChurnCost,
+  HandshakeCost,
+  HandshakeCosts,
+  TlsCost,
+} from "./handshake-cost.ts";
 import { left, right, type Table } from "./tabular.ts";
 
 /** One row for each kind of connection and cost, and one for what TLS adds to opening. */
@@ -22,7 +29,7 @@ export function handshakeTable({ arms, blocks, costs }: HandshakeCosts): Table {
     notes: [
       ...notes.lines(),
       "handshake: what opening a connection costs more with TLS than without; a session that is " +
-        "taken up again (resumed) spares signatures",
+        "taken up again (resumed) spares signatures, full: none is",
       "misfit: squared distance of the arms from the line in units of their errors, about 1 if " +
         "it is one; 5 % at n: from n requests a connection on, opening is below 5 % of a request",
       ...arms.map(armLine),
@@ -44,19 +51,30 @@ function rowsOf(name: string, scale: number, cost: HandshakeCost, notes: Footnot
     churn.misfit.toFixed(1),
     last,
   ];
+  const secured = (title: string, kind: string, tls: TlsCost): string[][] => [
+    row(title, kind, tls, formatCell(tls.crossover, notes, false)),
+    ["", `${kind} handshake`, "", shown(tls.handshake), "", ""],
+  ];
   return [
-    row(name, "TLS", cost.tls, formatCell(cost.crossover, notes, false)),
+    ...secured(name, "TLS", cost.tls),
+    ...(cost.full === undefined ? [] : secured("", "TLS, full", cost.full)),
     row("", "plain", cost.plain, ""),
-    ["", "handshake", "", shown(cost.handshake), "", ""],
   ];
 }
 
-function armLine({ requestsPerConnection: n, tls, plain, carried, resumed }: ChurnArm): string {
+function armLine({ requestsPerConnection: n, treatments }: ChurnArm): string {
   const asked = n === 0 ? "never closed" : `closed after ${n}`;
-  const really = [carried.tls, carried.plain].map((cell) =>
-    cell.kind === "none" ? cell.reason : `${cell.value.toFixed(1)} requests each`,
-  );
-  const sessions =
-    resumed.kind === "none" ? resumed.reason : `${(100 * resumed.value).toFixed(1)} % resumed`;
-  return `${asked}: ${tls} (${really[0] ?? ""}, ${sessions}), ${plain} (${really[1] ?? ""})`;
+  const said = treatments.map(({ label, carried, resumed }) => {
+    const really =
+      carried.kind === "none" ? carried.reason : `${carried.value.toFixed(1)} requests each`;
+    return `${label} (${[really, ...sessionsOf(resumed)].join(", ")})`;
+  });
+  return `${asked}: ${said.join(", ")}`;
+}
+
+function sessionsOf(resumed: Cell | undefined): readonly string[] {
+  if (resumed === undefined) return [];
+  return [
+    resumed.kind === "none" ? resumed.reason : `${(100 * resumed.value).toFixed(1)} % resumed`,
+  ];
 }

@@ -56,14 +56,14 @@ export class RunJudge {
       return { ...identity, verdict: "INVALID", gates: judgeBrokenRun(record) };
     }
     const bySecond = condition === "cold-start" ? new SecondLatency() : undefined;
-    const { latency, shape } = await this.#latencyOf(bundle, run, record, bySecond);
+    const { latency, shape, bad } = await this.#latencyOf(bundle, run, record, bySecond);
     const { samples, input } = await this.#inputOf(bundle, run, record, latency, shape);
     const gates = judgeRun(input);
     const verdict = verdictOf(gates);
     this.#options.collector?.settle(label, verdict, latency);
     const seconds = bySecond?.finish();
     const settings = coldStartOf(bundle.plan);
-    const rotation = rotationOf(input);
+    const rotation = rotationOf(input, bad);
     return {
       ...identity,
       verdict,
@@ -85,7 +85,7 @@ export class RunJudge {
     run: BundleRun,
     record: RunRecord,
     bySecond: SecondLatency | undefined,
-  ): Promise<{ latency: RunLatency; shape: RequestShape }> {
+  ): Promise<{ latency: RunLatency; shape: RequestShape; bad: number | undefined }> {
     const { loadPlan, measuredFromNs } = record;
     const { offsetsFile } = loadPlan;
     const { writeIntervalLog, collector } = this.#options;
@@ -98,8 +98,12 @@ export class RunJudge {
             loadPlan.planned,
           );
     const shape = new ShapeCollector(loadPlan, offsetsNs);
+    const { sloMilliseconds } = bundle.plan.rotation ?? {};
+    const sloNs = (sloMilliseconds ?? Number.POSITIVE_INFINITY) * 1e6;
+    let good = 0;
     const takeRequest: TakeRequest = (dueNs, responseNs, lagNs, latencyNs) => {
       shape.record(dueNs, responseNs, lagNs, latencyNs);
+      if (responseNs !== undefined && responseNs <= sloNs) good += 1;
       bySecond?.record(dueNs, responseNs);
     };
     const lines: string[] = [];
@@ -116,7 +120,8 @@ export class RunJudge {
       ...(writeIntervalLog !== undefined && { writeInterval: (line: string) => lines.push(line) }),
     });
     await writeIntervalLog?.(run.name, lines.join(""));
-    return { latency, shape: shape.finish() };
+    const bad = sloMilliseconds === undefined ? undefined : latency.planned - good;
+    return { latency, shape: shape.finish(), bad };
   }
 
   async #inputOf(

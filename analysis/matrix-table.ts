@@ -40,7 +40,7 @@ export function matrixTable(treatments: readonly Treatment[], width: "narrow" | 
     notes: [
       ...notes.lines(),
       "connect, first byte: ms, of requests on connections of their own to the entry, sent after " +
-        "the load and no part of any latency above",
+        "the load and no part of any latency above; first byte counts from when that one stands",
       "memory (MiB) and files: all units of the data plane; net: all links of all hosts, both ways",
       "handshakes: TLS, of the leg with most while measured; reuse: requests on connections that " +
         "stood, of the leg with fewest",

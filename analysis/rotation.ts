@@ -57,15 +57,18 @@ export type RunRotation = {
   readonly resumedHandshakes: Cell;
   /** p99 of the worst second over that of the median one. */
   readonly worstSecond: Cell;
+  /** Requests that failed, were never sent, or took longer than the plan's objective. */
+  readonly bad: Cell;
 };
 
-/** Undefined of a topology that has no such certificates. */
-export function rotationOf({
-  record,
-  proxies,
-  wire,
-  shape,
-}: Pick<GateInput, "record" | "proxies" | "wire" | "shape">): RunRotation | undefined {
+/**
+ * @param bad requests that do not keep the plan's objective; undefined if it has none
+ * @returns undefined of a topology that has no such certificates
+ */
+export function rotationOf(
+  { record, proxies, wire, shape }: Pick<GateInput, "record" | "proxies" | "wire" | "shape">,
+  bad?: number,
+): RunRotation | undefined {
   const certificateSeconds = certificateSecondsOf(record);
   if (certificateSeconds === undefined) return undefined;
   const counts = wire.map((leg) => leg.counts).find((of) => of.fullHandshakes !== undefined);
@@ -82,6 +85,7 @@ export function rotationOf({
     fullHandshakes: cell(counts?.fullHandshakes),
     resumedHandshakes: cell(counts?.resumedHandshakes),
     worstSecond: worstSecondOf(shape),
+    bad: bad === undefined ? none("the plan has no objective for them") : value(bad, "count"),
   };
 }
 

@@ -90,6 +90,23 @@ export function wilsonInterval(hits: number, n: number): Proportion {
   };
 }
 
+/**
+ * 95 % interval of the difference of two independent proportions, from their Wilson intervals
+ * (Newcombe 1998, Statistics in Medicine 17:873, method 10).
+ *
+ * @returns limits of a - b
+ */
+export function proportionDifference(
+  a: Proportion,
+  b: Proportion,
+): { readonly low: number; readonly high: number } {
+  const [p, q] = [a.hits / a.n, b.hits / b.n];
+  return {
+    low: p - q - Math.hypot(p - a.low, b.high - q),
+    high: p - q + Math.hypot(a.high - p, q - b.low),
+  };
+}
+
 /** Smallest true mean that n values of this spread would show as different from 0, at 80 %. */
 export function minimumDetectable(sd: number, n: number): number {
   const t = tQuantile((1 + confidence) / 2, n - 1) + tQuantile(power, n - 1);

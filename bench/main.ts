@@ -9,6 +9,8 @@ const names = readdirSync(import.meta.dirname)
   .map((file) => path.basename(file, ".ts"))
   .sort();
 
+const usageStatus = 2;
+
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
@@ -19,6 +21,8 @@ if (unknown.length > 0) {
     console.log(`\n== ${name}`);
     const file = path.join(import.meta.dirname, `${name}.ts`);
     const done = spawnSync(process.execPath, ["--import", "tsx", file], { stdio: "inherit" });
-    if (done.status !== 0) process.exitCode = 1;
+    // Some measure a bundle of the user's: without one they say how they are called.
+    const wantsMore = done.status === usageStatus && asked.length === 0;
+    if (done.status !== 0 && !wantsMore) process.exitCode = 1;
   }
 }

@@ -57,7 +57,11 @@ export function requireJudgeable({ name, budgets }: Budget, plan: Plan): void {
     const rates = plan.treatments
       .filter(({ label }) => entry.treatments.includes(label))
       .map((treatment) => ({ label: treatment.label, rate: loadOf(plan, treatment).rateQps }));
+    const lacksObjective = entry.metric === "badPerRenewal" && plan.rotation === undefined;
     return [
+      ...(lacksObjective
+        ? [`${entry.id}: plan ${plan.name} has no rotation.sloMilliseconds to judge by`]
+        : []),
       ...[...entry.treatments, ...over]
         .filter((label) => !labels.includes(label))
         .map((label) => `${entry.id}: treatment ${label} is not in plan ${plan.name}`),

@@ -62,6 +62,12 @@ export const budgetEntrySchema = z.discriminatedUnion("metric", [
     metric: z.literal("failedShare"),
     limitShare: z.number().min(0).max(1),
   }),
+  /** Requests that one renewal of a certificate makes bad, by the plan's objective for them. */
+  z.strictObject({
+    ...common,
+    metric: z.literal("badPerRenewal"),
+    limitRequests: z.number().nonnegative("must not be negative"),
+  }),
   /** Capacity under the plan's objective against the baseline's. */
   z.strictObject({
     ...common,
@@ -92,8 +98,9 @@ export const budgetSchema = z
       if (new Set(entry.treatments).size < entry.treatments.length) {
         complain("treatments", "must name each treatment once");
       }
-      if (entry.metric === "failedShare" && entry.confidence !== 0.95) {
-        complain("confidence", "must be 0.95 for failedShare");
+      const fixed = entry.metric === "failedShare" || entry.metric === "badPerRenewal";
+      if (fixed && entry.confidence !== 0.95) {
+        complain("confidence", `must be 0.95 for ${entry.metric}`);
       }
       if ("over" in entry && entry.over !== undefined && entry.treatments.includes(entry.over)) {
         complain("over", "must not be one of its own treatments");

@@ -37,9 +37,14 @@ export const ladderSchema = z
     rungs: z.partialRecord(z.enum(rungIds), label),
     /** Treatment with policy but without crypto: the fourth corner of crypto and policy. */
     policyWithoutCrypto: label.optional(),
-    /** Treatments that differ in how many requests a connection carries, with and without TLS. */
+    /**
+     * Treatments that differ in how many requests a connection carries, with and without TLS, and
+     * with TLS whose handshakes are all full ones.
+     */
     handshake: z
-      .array(z.strictObject({ requestsPerConnection, tls: label, plain: label }))
+      .array(
+        z.strictObject({ requestsPerConnection, tls: label, full: label.optional(), plain: label }),
+      )
       .min(2, "must have two counts or more")
       .optional(),
   })
@@ -56,6 +61,17 @@ export const ladderSchema = z
       const message = "must have each requestsPerConnection once";
       context.addIssue({ code: "custom", path: ["handshake"], message });
     }
+    const closing = (handshake ?? []).filter((arm) => arm.requestsPerConnection > 0);
+    const some = closing.some(({ full }) => full !== undefined);
+    if (some && closing.some(({ full }) => full === undefined)) {
+      const message = "must name full in every arm that closes connections, or in none";
+      context.addIssue({ code: "custom", path: ["handshake"], message });
+    }
+    if ((handshake ?? []).some((arm) => arm.requestsPerConnection === 0 && arm.full)) {
+      const message =
+        "must not name full where connections are never closed: tls has no handshakes";
+      context.addIssue({ code: "custom", path: ["handshake"], message });
+    }
   });
 export type Ladder = z.infer<typeof ladderSchema>;
 
@@ -64,6 +80,6 @@ export function labelsOf({ rungs: given, policyWithoutCrypto, handshake = [] }: 
   return [
     ...Object.values(given),
     ...(policyWithoutCrypto === undefined ? [] : [policyWithoutCrypto]),
-    ...handshake.flatMap(({ tls, plain }) => [tls, plain]),
+    ...handshake.flatMap(({ tls, full, plain }) => [tls, full ?? tls, plain]),
   ];
 }

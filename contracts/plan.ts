@@ -135,6 +135,12 @@ export const coldStartSchema = z.strictObject({
 });
 export type ColdStartSettings = z.infer<typeof coldStartSchema>;
 
+/** What renewals of certificates are judged by. */
+export const rotationSettingsSchema = z.strictObject({
+  /** Response time that a user would still take; a request that takes longer or fails is bad. */
+  sloMilliseconds: z.number().positive("must be greater than 0").max(60_000),
+});
+
 /**
  * What may be published of a result: `nothing`, only `internal` use, or `results`. A testbed or a
  * bundle can take away from it, never add to it.
@@ -184,6 +190,8 @@ export const planSchema = z
       .max(treatmentsMax, `must be ${treatmentsMax} treatments at most`),
     load: loadSchema,
     coldStart: coldStartSchema.optional(),
+    /** Without it bad requests are not counted by the renewal of a certificate. */
+    rotation: rotationSettingsSchema.optional(),
     /** Searches after all blocks; without them throughput losses are not measured. */
     capacity: capacitySchema.optional(),
     /** Which treatments are the rungs that layers of cost are told by. */
@@ -197,6 +205,10 @@ export const planSchema = z
       context.addIssue({ code: "custom", path, message });
     };
     if (plan.treatments.length > treatmentsMax) return;
+    const renews = plan.treatments.some(({ parameters }) => "certificateSeconds" in parameters);
+    if (plan.rotation !== undefined && !renews) {
+      complain(["rotation"], "must be absent, no treatment has certificateSeconds");
+    }
     if (plan.stopping !== undefined && plan.stopping.maxBlocks !== plan.blocks) {
       complain(["stopping", "maxBlocks"], `must be blocks (${plan.blocks})`);
     }
@@ -298,14 +310,18 @@ function checkLadder(
     }
     rates.add(loadOf(plan, treatment).rateQps);
   }
-  for (const { requestsPerConnection: wanted, tls, plain } of ladder.handshake ?? []) {
-    for (const label of [tls, plain]) {
+  for (const { requestsPerConnection, tls, full, plain } of ladder.handshake ?? []) {
+    const check = (label: string, name: string, wanted: number, otherwise: number) => {
       const treatment = plan.treatments.find((other) => other.label === label);
-      const found = treatment?.parameters["requestsPerConnection"] ?? 0;
-      if (treatment === undefined || found === wanted) continue;
-      const message = `must have requestsPerConnection ${wanted} in ${label}, found ${found}`;
-      complain(["ladder", "handshake"], message);
+      const found = treatment?.parameters[name] ?? otherwise;
+      if (treatment === undefined || found === wanted) return;
+      complain(["ladder", "handshake"], `must have ${name} ${wanted} in ${label}, found ${found}`);
+    };
+    for (const label of [tls, ...(full === undefined ? [] : [full]), plain]) {
+      check(label, "requestsPerConnection", requestsPerConnection, 0);
     }
+    check(tls, "sessionResumption", 1, 1);
+    if (full !== undefined) check(full, "sessionResumption", 0, 1);
   }
   if (rates.size > 1) {
     complain(["ladder"], `must have one rate on all rungs, found ${[...rates].join(", ")}/s`);

@@ -96,7 +96,7 @@ function mesh({ name, summary, http, carries, tls, checks }: MeshShape): Topolog
       "bodyBytes",
       // Who passes bytes on has no pool of connections.
       ...(carries === undefined ? (["meshConnections", "requestsPerConnection"] as const) : []),
-      ...(tls.mode === "mutual" ? (["certificateSeconds"] as const) : []),
+      ...(tls.mode === "mutual" ? (["certificateSeconds", "sessionResumption"] as const) : []),
     ],
   };
 }

@@ -5,6 +5,7 @@ import { controlEnvironment, meshConfig, rootNamespace } from "./istio.ts";
 export const istioDefinitions = [
   "authorizationpolicies.security.istio.io",
   "destinationrules.networking.istio.io",
+  "envoyfilters.networking.istio.io",
   "peerauthentications.security.istio.io",
 ] as const;
 

@@ -34,6 +34,8 @@ function principalOf(account: string, domain = trustDomain): string {
 export type MeshPolicy = {
   /** Whether sidecars prove to each other who they are; else they speak plaintext. */
   readonly mutualTls: boolean;
+  /** Whether a sidecar that connects offers the session of an earlier connection. */
+  readonly resumesSessions: boolean;
   /** What the service's sidecar lets through; absent: it has no rules. */
   readonly admits?: Admitted;
   /** Absent where bytes are passed on: each connection then has one of its own behind it. */
@@ -55,7 +57,8 @@ export type ConnectionPool = {
 };
 
 /** Who may call the service, and how: the same on hosts and in a cluster. */
-export function renderPolicy({ mutualTls, admits, pool }: MeshPolicy): IstioObject[] {
+export function renderPolicy(policy: MeshPolicy): IstioObject[] {
+  const { mutualTls, resumesSessions, admits, pool } = policy;
   return [
     {
       apiVersion: "security.istio.io/v1beta1",
@@ -76,7 +79,40 @@ export function renderPolicy({ mutualTls, admits, pool }: MeshPolicy): IstioObje
         },
       },
     },
+    ...(mutualTls && !resumesSessions ? [fullHandshakes()] : []),
   ];
+}
+
+const upstreamTlsType =
+  "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
+
+/** Istio has no setting of its own for it: the connecting proxy is told to keep no session. */
+function fullHandshakes(): IstioObject {
+  return {
+    apiVersion: "networking.istio.io/v1alpha3",
+    kind: "EnvoyFilter",
+    metadata: { name: "full-handshakes", namespace: meshNamespace },
+    spec: {
+      configPatches: [
+        {
+          applyTo: "CLUSTER",
+          match: { context: "SIDECAR_OUTBOUND", cluster: { service: serviceHost } },
+          patch: {
+            operation: "MERGE",
+            value: {
+              transport_socket: {
+                name: "envoy.transport_sockets.tls",
+                typed_config: {
+                  "@type": upstreamTlsType,
+                  max_session_keys: 0,
+                },
+              },
+            },
+          },
+        },
+      ],
+    },
+  };
 }
 
 function authorization(admits: Admitted): IstioObject {

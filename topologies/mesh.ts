@@ -12,6 +12,7 @@ export function meshPolicyOf(topology: Topology, parameters: Parameters): MeshPo
   const callers = checksOf(topology, "peer").map(({ identity }) => nodeOf(topology, identity));
   return {
     mutualTls: topology.legs.some(({ tls }) => tls.mode === "mutual"),
+    resumesSessions: parameters.sessionResumption === 1,
     ...(policy === undefined
       ? {}
       : {

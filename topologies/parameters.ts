@@ -40,6 +40,12 @@ export const parameterTable = {
     most: 604_800,
     sets: "seconds that a sidecar's certificate is valid; it is renewed after half of them",
   },
+  sessionResumption: {
+    default: 1,
+    least: 0,
+    most: 1,
+    sets: "1: sidecars that connect take up earlier TLS sessions; 0: each handshake is a full one",
+  },
   hostNetwork: {
     default: 0,
     least: 0,

@@ -27,6 +27,7 @@ export const gateNumbers = {
   "new-connections": "G8",
   wire: "G9",
   handshakes: "G9",
+  sessions: "G9",
   rotations: "G9",
   "proxy-errors": "G10",
   restarts: "G10",

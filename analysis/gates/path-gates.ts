@@ -84,6 +84,22 @@ const handshakes: Gate = {
   },
 };
 
+const sessions: Gate = {
+  id: "sessions",
+  shows: "TLS sessions that were taken up again where each handshake is to be a full one",
+  limits: everywhere("invalid"),
+  wanted: () => "none where each handshake is to be a full one",
+  judge: ({ record, wire: legs }) => {
+    if (Number(record.deployment.parameters["sessionResumption"] ?? 1) === 1) {
+      return missing("this treatment may take up sessions again, or has none");
+    }
+    const counted = legs.filter(({ counts }) => counts.fullHandshakes !== undefined);
+    if (counted.length === 0) return checked(false, "no proxy on this path counts them");
+    const resumed = counted.reduce((sum, { counts }) => sum + (counts.resumedHandshakes ?? 0), 0);
+    return checked(resumed === 0, `${resumed} taken up again`);
+  },
+};
+
 const noProxy = "no proxy on this path was asked for its counters";
 
 /** Without it a rotation that never took place would look as cheap as one that costs nothing. */
@@ -238,6 +254,7 @@ export const pathGates: readonly Gate[] = [
   newConnections,
   wire,
   handshakes,
+  sessions,
   rotations,
   proxyErrors,
   restarts,

@@ -111,6 +111,11 @@ const plan: Plan = planSchema.parse({
     { label: "bytes", topology: "sidecar-tcp" },
     { label: "plain", topology: "sidecar-http" },
     { label: "closing", topology: "mtls-only", parameters: { requestsPerConnection: 50 } },
+    {
+      label: "full",
+      topology: "mtls-only",
+      parameters: { requestsPerConnection: 50, sessionResumption: 0 },
+    },
   ],
   load: {
     rateQps: 1000,
@@ -220,7 +225,7 @@ test("a campaign sees each leg as declared, voids what is not, and keeps what br
 
 /** Sidecars that pass bytes on, that speak HTTP in plaintext, and that close connections. */
 function assertRungs(all: (label: string) => readonly JudgedRun[]): void {
-  for (const run of [...all("bytes"), ...all("plain"), ...all("closing")]) {
+  for (const run of ["bytes", "plain", "closing", "full"].flatMap(all)) {
     assert.deepEqual(failedGates(run), []);
   }
   const between = (label: string) =>
@@ -234,6 +239,10 @@ function assertRungs(all: (label: string) => readonly JudgedRun[]): void {
   // The bound, and what load spikes open besides; those open now have not carried all of theirs.
   assert.ok(requests >= 2000 && opened >= requests / 50 - 32, JSON.stringify(counts));
   assert.ok(Math.abs(fullHandshakes + resumedHandshakes - opened) <= 3, JSON.stringify(counts));
+  assert.ok(resumedHandshakes > 0, JSON.stringify(counts));
+  const each = between("full")?.counts ?? {};
+  assert.equal(each.resumedHandshakes ?? 0, 0, JSON.stringify(each));
+  assert.ok((each.fullHandshakes ?? 0) >= 2000 / 50 - 32, JSON.stringify(each));
 }
 
 test("certificates are renewed under load by both sidecars, and a placebo's are not", async (t) => {

@@ -153,6 +153,7 @@ test("Istio's own library finds nothing to say against the objects of a mesh", a
     "sidecar-http": 2,
     "sidecar-policy": 3,
     "mtls-only": 2,
+    "mtls-only-full": 3,
     "mtls-h1": 3,
     "mtls-h2": 3,
   };
@@ -218,14 +219,17 @@ for (const [what, kind, from, to, message] of mistakes) {
   });
 }
 
+const filter = "EnvoyFilter";
 const judgedMistakes = [
+  ["a field of a patch", filter, /"operation"/, '"operator"', /unknown field "operator"/],
   ["a field", rule, /"maxConnections"/, '"maxConnection"', /unknown field "maxConnection"/],
   ["a principal without a name", policy, /"cluster[^"]*"/, '""', /Principals/i],
 ] as const;
 
 for (const [what, kind, from, to, message] of judgedMistakes) {
   test(`${what} is refused by Istio's own library`, async () => {
-    const objects = renderedObjects("mtls-h2", "k3s").filter((object) => object.kind === kind);
+    const name = kind === filter ? "mtls-only-full" : "mtls-h2";
+    const objects = renderedObjects(name, "k3s").filter((object) => object.kind === kind);
     const spoilt = objects.map((object) => JSON.stringify(object).replace(from, to));
     const done = await judged(spoilt.map((text) => JSON.parse(text) as object));
     assert.notEqual(done.exitCode, 0);

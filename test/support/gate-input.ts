@@ -260,7 +260,7 @@ export type Place = {
 export function goodInput({ testbedClass = "lab", runtime = "native" }: Place = {}): GateInput {
   const plan = planOf({ rateQps, durationSeconds: seconds });
   const made = recordOf(plan, { block: 1, label: "gateway", arm: "a" }, 2, 2);
-  const parameters = { bodyBytes: 256, certificateSeconds: 86_400 };
+  const parameters = { bodyBytes: 256, certificateSeconds: 86_400, sessionResumption: 0 };
   const pods = runtime === "k3s" ? { cluster: clusterOf() } : {};
   const deployment = { ...made.deployment, testbedClass, runtime, parameters, ...pods };
   const record = { ...made, deployment };

@@ -10,10 +10,11 @@ import { exampleTestbed } from "../unit/topologies/example.ts";
 export const kinds = ["k3s", "kubernetes"] as const;
 export type Kind = (typeof kinds)[number];
 
-/** Every topology, and the rung of the ladder that has no pod network. */
+/** Every topology, the rung that has no pod network, and what adds an object to a mesh. */
 export const renderings: readonly { name: string; topology: string; given: object }[] = [
   ...Object.keys(catalogue).map((topology) => ({ name: topology, topology, given: {} })),
   { name: "baseline-host-network", topology: "baseline", given: { hostNetwork: 1 } },
+  { name: "mtls-only-full", topology: "mtls-only", given: { sessionResumption: 0 } },
 ];
 
 const digestOf = (digit: string) => `sha256:${digit.repeat(64)}`;

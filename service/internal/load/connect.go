@@ -23,7 +23,7 @@ type Connection struct {
 	ConnectNs int64 `json:"connectNs"`
 	// HandshakeNs is the time that TLS took, 0 without it.
 	HandshakeNs int64 `json:"handshakeNs"`
-	// FirstByteNs is the time from the end of writing the request to the first byte of the answer.
+	// FirstByteNs is the time from a connection that stands to the first byte of the answer.
 	FirstByteNs int64  `json:"firstByteNs"`
 	Status      int    `json:"status"`
 	Bytes       int    `json:"bytes"`
@@ -62,27 +62,29 @@ func connectOnce(
 		return one, err
 	}
 	defer client.CloseIdleConnections()
-	var began, shaken time.Time
+	var began, connected time.Time
 	var answer firstByte
-	trace := httptrace.ClientTrace{
-		ConnectStart: func(string, string) { began = time.Now() },
-		ConnectDone: func(string, string, error) {
-			one.ConnectNs = time.Since(began).Nanoseconds()
-			shaken = time.Now()
-		},
-		WroteRequest:         func(httptrace.WroteRequestInfo) { answer.wroteAt(time.Now()) },
-		GotFirstResponseByte: func() { answer.cameAt(time.Now()) },
-	}
 	request, err := target.Request()
 	if err != nil {
 		return one, err
 	}
-	if request.URL.Scheme == "https" {
-		// The transport tells of no handshake that it makes for HTTP/2, so the time until the
-		// connection is handed out counts.
-		trace.GotConn = func(httptrace.GotConnInfo) {
-			one.HandshakeNs = time.Since(shaken).Nanoseconds()
-		}
+	secured := request.URL.Scheme == "https"
+	trace := httptrace.ClientTrace{
+		ConnectStart: func(string, string) { began = time.Now() },
+		ConnectDone: func(string, string, error) {
+			one.ConnectNs = time.Since(began).Nanoseconds()
+			connected = time.Now()
+		},
+		GotConn: func(httptrace.GotConnInfo) {
+			now := time.Now()
+			answer.startAt(now)
+			// The transport tells of no handshake that it makes for HTTP/2, so the time until the
+			// connection is handed out counts.
+			if secured {
+				one.HandshakeNs = now.Sub(connected).Nanoseconds()
+			}
+		},
+		GotFirstResponseByte: func() { answer.cameAt(time.Now()) },
 	}
 	response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, &trace)))
 	if err != nil {
@@ -94,17 +96,18 @@ func connectOnce(
 	return one, err
 }
 
-// firstByte times an answer. The transport tells of writing and of reading from goroutines of their
-// own, so that a quick answer may be told of before its request.
+// firstByte times an answer from when its connection was handed out, and not from when its request
+// was written: over HTTP/2 the transport tells of that so late that answers seem to take no time.
+// It tells of answers from a goroutine of its own.
 type firstByte struct {
-	mutex       sync.Mutex
-	wrote, came time.Time
+	mutex         sync.Mutex
+	started, came time.Time
 }
 
-func (f *firstByte) wroteAt(at time.Time) {
+func (f *firstByte) startAt(at time.Time) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.wrote = at
+	f.started = at
 }
 
 func (f *firstByte) cameAt(at time.Time) {
@@ -113,14 +116,14 @@ func (f *firstByte) cameAt(at time.Time) {
 	f.came = at
 }
 
-// elapsed is 0 if the answer came before writing was told of, or if either was never told of.
+// elapsed is 0 if either was never told of.
 func (f *firstByte) elapsed() time.Duration {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if f.wrote.IsZero() || f.came.IsZero() {
+	if f.started.IsZero() || f.came.IsZero() {
 		return 0
 	}
-	return max(0, f.came.Sub(f.wrote))
+	return f.came.Sub(f.started)
 }
 
 func (c *Connection) read(response *http.Response) error {

@@ -9,6 +9,8 @@ import {
 } from "../../../analysis/budget.ts";
 import { renderBudget } from "../../../analysis/budget-table.ts";
 import { renderBudgetJunit } from "../../../analysis/exports/budget-junit.ts";
+import { value } from "../../../analysis/cell.ts";
+import type { RotationFigures } from "../../../analysis/rotation-arms.ts";
 import type { RatioEstimate } from "../../../analysis/loss.ts";
 import { analyse } from "../../../analysis/report.ts";
 import { type Budget, type BudgetEntry, budgetSchema } from "../../../contracts/budget.ts";
@@ -207,6 +209,37 @@ test("failures count over all planned requests, also in runs that a gate made in
   assert.ok(Math.abs((found.high ?? 0) - 0.001362) < 1e-5, String(found.high));
   assert.equal(failing(0.0014).outcome, "pass");
   assert.equal(failing(0.0007).outcome, "breach");
+});
+
+test("bad requests of a renewal are judged on their interval beside the placebo", () => {
+  const renewed: Analysis = {
+    ...analysis,
+    rotations: {
+      sloMilliseconds: 10,
+      arms: [
+        {
+          ...{ label: "gateway", placebo: "baseline", certificateSeconds: value(10, "count") },
+          ...{ events: value(8, "count"), figures: {} as RotationFigures },
+          badPerEvent: { kind: "estimate", mean: 3, low: 1, high: 6, pairs: 4 },
+        },
+      ],
+    },
+  };
+  const judged = (limitRequests: number, of = renewed) =>
+    judgeBudget(budgetOf({ metric: "badPerRenewal", limitRequests }), of).results[0];
+  assert.equal(judged(6)?.outcome, "pass");
+  assert.equal(judged(6)?.used, 1);
+  assert.equal(judged(5.9)?.outcome, "at risk");
+  assert.equal(judged(0.9)?.outcome, "breach");
+  assert.match(
+    renderBudget(judgeBudget(budgetOf({ metric: "badPerRenewal", limitRequests: 6 }), renewed)),
+    /gateway +badPerRenewal +6\.0 +3\.0 \[1\.0, 6\.0\] +100 % +pass/,
+  );
+  assert.equal(judged(6, analysis)?.outcome, "not judged");
+  assert.throws(
+    () => budgetOf({ metric: "badPerRenewal", limitRequests: 6 }, { confidence: 0.9 }),
+    /must be 0\.95 for badPerRenewal/,
+  );
 });
 
 test("no failure at all is no proof of none", () => {

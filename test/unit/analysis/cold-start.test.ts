@@ -14,7 +14,7 @@ import {
 } from "../../../analysis/proxy-counters.ts";
 import { parseSamples, type Sample } from "../../../analysis/samples.ts";
 import { quantileOf, recoveryOf, SecondLatency } from "../../../analysis/second-latency.ts";
-import { wilsonInterval } from "../../../analysis/statistics.ts";
+import { proportionDifference, wilsonInterval } from "../../../analysis/statistics.ts";
 import { renderTables } from "../../../analysis/text.ts";
 import type { Plan } from "../../../contracts/plan.ts";
 import {
@@ -43,6 +43,23 @@ for (const [hits, n, low, high] of proportions) {
     const interval = wilsonInterval(hits, n);
     near(interval.low, low);
     near(interval.high, high);
+  });
+}
+
+/** Newcombe's table of intervals of a difference, his method 10. */
+const differences: readonly (readonly [string, number, number, number, number, number, number])[] =
+  [
+    ["a", 56, 70, 48, 80, 0.0524, 0.3339],
+    ["b", 9, 10, 3, 10, 0.1705, 0.809],
+    ["d", 5, 56, 0, 29, -0.0381, 0.1926],
+    ["e", 0, 10, 0, 20, -0.1611, 0.2775],
+    ["h", 10, 10, 0, 10, 0.6075, 1],
+  ];
+for (const [example, a, m, b, n, low, high] of differences) {
+  test(`${a} of ${m} less ${b} of ${n} lies in the published interval, example ${example}`, () => {
+    const found = proportionDifference(wilsonInterval(a, m), wilsonInterval(b, n));
+    near(found.low, low);
+    near(found.high, high);
   });
 }
 

@@ -6,6 +6,7 @@ import { type GateId, gateNumbers, settings, verdictOf } from "../../../analysis
 import type { GateInput } from "../../../analysis/gates/input.ts";
 import { judgeBrokenRun, judgeRun } from "../../../analysis/gates/judge.ts";
 import { gateIds, gates } from "../../../analysis/gates/table.ts";
+import type { LegFacts } from "../../../analysis/wire.ts";
 import type { RunLatency } from "../../../analysis/latency.ts";
 import type { RequestShape, SecondShape } from "../../../analysis/request-shape.ts";
 import type { RunResources } from "../../../analysis/resources.ts";
@@ -373,13 +374,19 @@ const faults: readonly Fault[] = [
     what: "handshakes all the time",
     gate: "handshakes",
     outcome: "warn",
-    input: { ...lab, wire: [{ ...leg, counts: { fullHandshakes: 300, resumedHandshakes: 300 } }] },
+    input: { ...lab, wire: [{ ...leg, counts: { fullHandshakes: 600, resumedHandshakes: 0 } }] },
   },
   {
     what: "handshakes all the time on metal",
     gate: "handshakes",
     outcome: "invalid",
-    input: { ...metal, wire: [{ ...leg, counts: { fullHandshakes: 60, resumedHandshakes: 60 } }] },
+    input: { ...metal, wire: [{ ...leg, counts: { fullHandshakes: 120, resumedHandshakes: 0 } }] },
+  },
+  {
+    what: "a session taken up again where each handshake is to be a full one",
+    gate: "sessions",
+    outcome: "invalid",
+    input: { ...lab, wire: [{ ...leg, counts: { fullHandshakes: 1, resumedHandshakes: 1 } }] },
   },
   {
     what: "a proxy that gave up requests",
@@ -778,6 +785,23 @@ test("before a cold start, probes that must be refused need not have been asked"
     judgeRun(input).find(({ id }) => id === "probes")?.outcome;
   assert.equal(outcomeOf(refuse(coldInput())), "pass");
   assert.equal(outcomeOf(refuse(lab)), "invalid");
+});
+
+test("a session that is taken up again voids a run whose handshakes are all to be full", () => {
+  const { deployment } = lab.record;
+  const judged = (parameters: Record<string, number>, counts: LegFacts["counts"]) =>
+    judgeRun({
+      ...withRecord(lab, { deployment: { ...deployment, parameters } }),
+      wire: [{ ...leg, counts }],
+    }).find(({ id }) => id === "sessions");
+  const one = { fullHandshakes: 1, resumedHandshakes: 1 };
+  const never = { sessionResumption: 0 };
+  assert.equal(judged(never, one)?.outcome, "invalid");
+  assert.equal(judged(never, one)?.measured, "1 taken up again");
+  assert.equal(judged(never, { fullHandshakes: 2, resumedHandshakes: 0 })?.outcome, "pass");
+  assert.equal(judged(never, {})?.outcome, "invalid");
+  assert.equal(judged({ sessionResumption: 1 }, one)?.outcome, "unavailable");
+  assert.equal(judged({}, one)?.outcome, "unavailable");
 });
 
 test("connections that a treatment closes on purpose void nothing, and others still do", () => {

@@ -13,11 +13,18 @@ import { normal, seeded } from "../../support/bundle.ts";
 import { assertGolden } from "../../support/golden.ts";
 
 const counts = [1, 10, 0] as const;
-const kinds = ["tls", "plain"] as const;
+const kinds = ["tls", "full", "plain"] as const;
 type Kind = (typeof kinds)[number];
 
-/** Latency in µs: a request with TLS takes 400 and a connection 900 more, without 300 and 150. */
-const truth = { tls: { steady: 400, opening: 900 }, plain: { steady: 300, opening: 150 } } as const;
+/**
+ * Latency in µs: a request with TLS takes 400 and a connection 900 more, 2900 if its handshake is a
+ * full one; without TLS 300 and 150.
+ */
+const truth = {
+  tls: { steady: 400, opening: 900 },
+  full: { steady: 400, opening: 2900 },
+  plain: { steady: 300, opening: 150 },
+} as const;
 
 const labelOf = (kind: Kind, n: number) => `${kind}-${n}`;
 const arms = counts.map((n) => ({
@@ -25,13 +32,20 @@ const arms = counts.map((n) => ({
   tls: labelOf("tls", n),
   plain: labelOf("plain", n),
 }));
+const fullArms = arms.map((arm) => {
+  const n = arm.requestsPerConnection;
+  return n === 0 ? arm : { ...arm, full: labelOf("full", n) };
+});
 
 function planOf(blocks: number, given: object = { handshake: arms }): Plan {
   const churned = counts.flatMap((n) =>
     kinds.map((kind) => ({
       label: labelOf(kind, n),
-      topology: kind === "tls" ? "mtls-only" : "sidecar-http",
-      parameters: { requestsPerConnection: n },
+      topology: kind === "plain" ? "sidecar-http" : "mtls-only",
+      parameters: {
+        requestsPerConnection: n,
+        ...(kind === "full" ? { sessionResumption: 0 } : {}),
+      },
     })),
   );
   return planSchema.parse({
@@ -100,7 +114,7 @@ function fitted(cost: HandshakeCost): HandshakeCost & { kind: "fit" } {
   return cost;
 }
 
-type Estimate = ReturnType<typeof fitted>["handshake"];
+type Estimate = ReturnType<typeof fitted>["tls"]["handshake"];
 const holds = (estimate: Estimate, truly: number) => {
   assert.equal(estimate.kind, "estimate");
   const { low, high } = estimate;
@@ -110,7 +124,8 @@ const holds = (estimate: Estimate, truly: number) => {
 test("request, connection and handshake are found, whatever a block does to all arms", () => {
   const { costs, blocks } = costsOf(planOf(5), runsOf(5, 0.001));
   assert.deepEqual(blocks, [1, 2, 3, 4, 5]);
-  const { tls, plain, handshake } = fitted(costs.meanNs);
+  const { tls, full, plain } = fitted(costs.meanNs);
+  assert.equal(full, undefined);
   const close = (estimate: Estimate, us: number) => {
     assert.equal(estimate.kind, "estimate");
     assert.ok(Math.abs(estimate.mean - us * 1000) < 20, `${estimate.mean}, wanted ${us} µs`);
@@ -120,17 +135,63 @@ test("request, connection and handshake are found, whatever a block does to all 
   close(plain.steady, 450);
   close(tls.opening, 900);
   close(plain.opening, 150);
-  close(handshake, 750);
+  close(tls.handshake, 750);
   // 900 / (0.05 * 550) = 32.7; CPU has half of each.
-  const { crossover } = fitted(costs.meanNs);
-  assert.deepEqual(crossover, value(33, "count"));
-  assert.deepEqual(fitted(costs.cpuUs).crossover, value(33, "count"));
+  assert.deepEqual(tls.crossover, value(33, "count"));
+  assert.deepEqual(fitted(costs.cpuUs).tls.crossover, value(33, "count"));
+});
+
+test("full handshakes are told beside resumed ones, over the same plaintext", () => {
+  const plan = planOf(5, { handshake: fullArms });
+  const { costs, arms: found } = costsOf(plan, runsOf(5, 0.001));
+  const { full, tls } = fitted(costs.meanNs);
+  assert.ok(full);
+  const close = (estimate: Estimate, us: number) => {
+    assert.equal(estimate.kind, "estimate");
+    assert.ok(Math.abs(estimate.mean - us * 1000) < 20, `${estimate.mean}, wanted ${us} µs`);
+  };
+  close(full.steady, 550);
+  close(full.opening, 2900);
+  close(full.handshake, 2750);
+  close(tls.handshake, 750);
+  // 2900 / (0.05 * 550) = 105.5
+  assert.deepEqual(full.crossover, value(106, "count"));
+  assert.deepEqual(
+    found.map(({ treatments }) => treatments.map(({ label }) => label)),
+    [
+      ["tls-1", "full-1", "plain-1"],
+      ["tls-10", "full-10", "plain-10"],
+      ["tls-0", "plain-0"],
+    ],
+  );
+});
+
+test("full handshakes are asked for in every arm that has handshakes, or in none", () => {
+  const [one, ten, never] = fullArms;
+  assert.ok(one && ten && never);
+  const without = { ...ten, full: undefined };
+  assert.throws(
+    () => planOf(3, { handshake: [one, without, never] }),
+    /must name full in every arm that closes connections, or in none/,
+  );
+  assert.throws(
+    () => planOf(3, { handshake: [one, ten, { ...never, full: "full-0" }] }),
+    /must not name full where connections are never closed/,
+  );
+  assert.throws(
+    () => planOf(3, { handshake: [{ ...one, full: "tls-1" }, ten, never] }),
+    /must have sessionResumption 0 in tls-1, found 1/,
+  );
+  assert.throws(
+    () => planOf(3, { handshake: [{ ...one, tls: "full-1" }, ten, never] }),
+    /must have sessionResumption 1 in full-1, found 0/,
+  );
 });
 
 test("95 % intervals of the handshake hold it in about 95 of 100 campaigns", () => {
   let held = 0;
   for (let seed = 1; seed <= 400; seed += 1) {
-    const { handshake } = fitted(costsOf(planOf(5), runsOf(5, 20, seed)).costs.meanNs);
+    const { handshake } = fitted(costsOf(planOf(5), runsOf(5, 20, seed)).costs.meanNs).tls;
     assert.equal(handshake.kind, "estimate");
     if (handshake.low <= 750_000 && 750_000 <= handshake.high) held += 1;
   }
@@ -155,19 +216,19 @@ test("an opening that may cost nothing has no crossover, and says so", () => {
   const jittered = runsOf(5, 20).map((one, index) =>
     run({ block: one.block, label: one.label, us: 300 + 5 * Math.sin(index * 1.7) }, 1),
   );
-  const { crossover, tls } = fitted(costsOf(planOf(5), jittered).costs.meanNs);
+  const { tls } = fitted(costsOf(planOf(5), jittered).costs.meanNs);
   holds(tls.opening, 0);
-  assert.deepEqual(crossover, none("the interval of what opening costs holds 0"));
+  assert.deepEqual(tls.crossover, none("the interval of what opening costs holds 0"));
 });
 
 test("what connections really carried is counted, not believed", () => {
   const [one, ten, never] = costsOf(planOf(3), runsOf(3, 20)).arms;
-  assert.deepEqual(one?.carried.tls, value(1, "ratio"));
-  assert.deepEqual(ten?.carried.plain, value(10, "ratio"));
-  assert.deepEqual(never?.carried.tls, none("none was opened"));
+  assert.deepEqual(one?.treatments[0]?.carried, value(1, "ratio"));
+  assert.deepEqual(ten?.treatments[1]?.carried, value(10, "ratio"));
+  assert.deepEqual(never?.treatments[0]?.carried, none("none was opened"));
   const uncounted = runsOf(3, 20).map((one): JudgedRun => ({ ...one, wire: [] }));
   assert.deepEqual(
-    costsOf(planOf(3), uncounted).arms[0]?.carried.tls,
+    costsOf(planOf(3), uncounted).arms[0]?.treatments[0]?.carried,
     none("no proxy has counted its connections and requests"),
   );
 });
@@ -182,12 +243,13 @@ test("handshakes that took up a session again are told apart", () => {
   });
   const resumedBy = (full: number, resumed: number) => {
     const runs = runsOf(3, 20).map((one) => counted(one, full, resumed));
-    return costsOf(planOf(3), runs).arms[0]?.resumed;
+    return costsOf(planOf(3), runs).arms[0]?.treatments[0]?.resumed;
   };
   assert.deepEqual(resumedBy(1, 3), value(0.75, "ratio"));
   assert.deepEqual(resumedBy(0, 0), none("no handshake"));
-  const uncounted = costsOf(planOf(3), runsOf(3, 20)).arms[0]?.resumed;
-  assert.deepEqual(uncounted, none("no proxy has counted its handshakes"));
+  const [secured, plain] = costsOf(planOf(3), runsOf(3, 20)).arms[0]?.treatments ?? [];
+  assert.deepEqual(secured?.resumed, none("no proxy has counted its handshakes"));
+  assert.equal(plain?.resumed, undefined);
 });
 
 for (const [what, change, reason] of [
@@ -230,7 +292,7 @@ test("an arm whose treatment closes connections otherwise is refused", () => {
 });
 
 test("the tables of layers are the reviewed ones", () => {
-  const found = attribute(planOf(5), runsOf(5, 20));
+  const found = attribute(planOf(5, { handshake: fullArms }), runsOf(5, 20));
   assert.ok(found);
   const golden = path.join(import.meta.dirname, "golden", "layers.txt");
   assertGolden(golden, renderTables(layerTables(found)));

@@ -110,12 +110,14 @@ test("a run shows its renewals, its new connections, and its worst second", () =
     fullHandshakes: value(22, "count"),
     resumedHandshakes: value(8, "count"),
     worstSecond: value(4, "ratio"),
+    bad: none("the plan has no objective for them"),
   });
+  assert.deepEqual(rotationOf(input, 7)?.bad, value(7, "count"));
   const broken = rotationOf({ ...input, shape: shaped(1, Infinity) });
   assert.deepEqual(broken?.worstSecond, none("a second has no p99"));
 });
 
-function planWith(parameters: object): Plan {
+function planWith(parameters: object, more: object = {}): Plan {
   return planSchema.parse({
     schema: "ztbench/plan/1",
     name: "rotation",
@@ -130,13 +132,14 @@ function planWith(parameters: object): Plan {
     ],
     load: { rateQps: 100, warmupSeconds: 1, durationSeconds: 12, connections: 8 },
     equivalenceMargin: 0.05,
+    ...more,
   });
 }
 
-type Counts = readonly [client: number, server: number, opened: number, full: number];
+type Counts = readonly [client: number, server: number, opened: number, full: number, bad?: number];
 
 function runWith(label: string, block: number, counts?: Counts): JudgedRun {
-  const [client = 0, server = 0, opened = 0, full = 0] = counts ?? [];
+  const [client = 0, server = 0, opened = 0, full = 0, bad] = counts ?? [];
   const rotation: RunRotation = {
     certificateSeconds: label === "leaf" ? 10 : 86_400,
     renewals: { client, server },
@@ -144,10 +147,11 @@ function runWith(label: string, block: number, counts?: Counts): JudgedRun {
     fullHandshakes: value(full, "count"),
     resumedHandshakes: value(0, "count"),
     worstSecond: value(label === "leaf" ? 3 : 1.5, "ratio"),
+    bad: bad === undefined ? none("the plan has no objective for them") : value(bad, "count"),
   };
   return {
     ...{ name: `${label}-${block}`, label, block, arm: "a", condition: "steady" },
-    ...{ verdict: "VALID", gates: [], latency: {}, resources: {} },
+    ...{ verdict: "VALID", gates: [], latency: { planned: 1200 }, resources: {} },
     ...(counts === undefined ? {} : { rotation }),
   } as unknown as JudgedRun;
 }
@@ -196,4 +200,65 @@ test("a treatment without a valid run says so, and is not taken for one without 
 
 test("a plan that says nothing of certificates has no such table", () => {
   assert.equal(summariseRotations(planWith({}), [runWith("leaf", 1, [0, 0, 0, 0])]), undefined);
+});
+
+const objective = { rotation: { sloMilliseconds: 10 } };
+
+function badOf(...blocks: readonly [placebo: number, leaf: number, events: number][]) {
+  const plan = planWith({ certificateSeconds: 10 }, { ...objective, blocks: blocks.length });
+  const runs = blocks.flatMap(([placebo, leaf, events], index) => [
+    runWith("placebo", index + 1, [0, 0, 0, 0, placebo]),
+    runWith("leaf", index + 1, [events, events, 0, 0, leaf]),
+  ]);
+  const rotations = summariseRotations(plan, runs);
+  assert.ok(rotations);
+  return { rotations, found: rotations.arms.find(({ label }) => label === "leaf")?.badPerEvent };
+}
+
+test("bad requests of an arm are told by the event, less those of its placebo", () => {
+  // 30 of 4 events, 45 of 6, 15 of 2: 7.5 each, with a spread of none.
+  const { found, rotations } = badOf([5, 35, 2], [3, 48, 3], [1, 16, 1]);
+  assert.equal(found?.kind, "estimate");
+  assert.ok(Math.abs(found.mean - 7.5) < 1e-9);
+  // Student's interval has no width; that of two shares, 99 and 9 of 3600, has.
+  assert.ok(found.low > 5.5 && found.low < 6 && found.high > 9 && found.high < 9.5);
+  const text = renderTables([rotationTable(rotations)]).replace(/\s+/g, " ");
+  assert.match(
+    text,
+    /leaf: bad requests an event, over those of placebo: \+7\.50 \[\+5\.\d\d, \+9/,
+  );
+  assert.match(text, /bad: requests of a run that failed or took longer than 10 ms/);
+});
+
+test("events that bring nothing bad have an interval none the less", () => {
+  const { found } = badOf([0, 0, 2], [0, 0, 2]);
+  assert.equal(found?.kind, "estimate");
+  assert.equal(found.mean, 0);
+  // Wilson's bound of 0 of 2400 is 0.0016; 300 requests an event.
+  assert.ok(found.high > 0.4 && found.high < 0.6, String(found.high));
+});
+
+test("bad requests that come together widen the interval", () => {
+  const { found } = badOf([0, 0, 2], [0, 0, 2], [0, 120, 2]);
+  assert.equal(found?.kind, "estimate");
+  assert.ok(Math.abs(found.mean - 10) < 1e-9);
+  // t(0.975, 2) * 17.32 / sqrt(3) = 43.0
+  assert.ok(Math.abs(found.high - 53.03) < 0.01, String(found.high));
+});
+
+test("without an objective or two blocks, bad requests are not told by the event, and why", () => {
+  assert.deepEqual(badOf([0, 0, 2]).found, {
+    kind: "none",
+    reason: "two blocks in which both are valid and renew are needed",
+  });
+  const runs = [runWith("placebo", 1, [0, 0, 0, 0]), runWith("leaf", 1, [2, 2, 0, 0])];
+  const arms = summariseRotations(planWith({ certificateSeconds: 10 }), runs)?.arms;
+  assert.deepEqual(arms?.find(({ label }) => label === "leaf")?.badPerEvent, {
+    kind: "none",
+    reason: "the plan has no objective for them",
+  });
+  assert.throws(
+    () => planWith({}, objective),
+    /rotation.*must be absent, no treatment has certificateSeconds/s,
+  );
 });

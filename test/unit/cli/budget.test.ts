@@ -35,6 +35,15 @@ test("what a plan does not measure is told before the campaign begins", () => {
   }, /budget regress: token-p99: jwt has 1000\/s, not 5000\/s; .*treatment mtls-h1 is not in plan/);
 });
 
+test("renewals are judged by the plan's objective, so that it must have one", () => {
+  const budget = parseDocument(budgetSchema, read("budgets/rotation.yaml"), "rotation.yaml");
+  const { rotation, ...plan } = parseDocument(planSchema, read("plans/rotation.yaml"), "plan.yaml");
+  assert.notEqual(rotation, undefined);
+  assert.throws(() => {
+    requireJudgeable(budget, plan);
+  }, /budget rotation: renewal: plan rotation has no rotation\.sloMilliseconds to judge by/);
+});
+
 let bundle: string;
 let home: string;
 before(async () => {

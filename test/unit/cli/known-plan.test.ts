@@ -58,7 +58,7 @@ test("too few blocks to publish are refused", () => {
 });
 
 const cases: [name: string, treatment: string, expected: RegExp][] = [
-  ["an unknown topology", "topology: jwtt", /:12:29: treatments\.1\.topology: must be one of base/],
+  ["an unknown topology", "topology: jwtt", /:13:29: treatments\.1\.topology: must be one of base/],
   [
     "a name of all objects",
     "topology: __proto__",
@@ -72,7 +72,7 @@ const cases: [name: string, treatment: string, expected: RegExp][] = [
   [
     "a parameter that nothing reads",
     "topology: jwt, parameters: { nope: 1 }",
-    /^smoke\.yaml:12:46: treatments\.1\.parameters: parameter nope: not known to topology jwt\b.*, known/,
+    /^smoke\.yaml:13:46: treatments\.1\.parameters: parameter nope: not known to topology jwt\b.*, known/,
   ],
   [
     "a parameter out of range",

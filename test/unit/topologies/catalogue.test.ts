@@ -48,6 +48,7 @@ test("parameters that are not given have their defaults", () => {
     meshConnections: 32,
     requestsPerConnection: 0,
     certificateSeconds: 86_400,
+    sessionResumption: 1,
     hostNetwork: 0,
   });
 });

@@ -98,6 +98,9 @@ test("whatever else differs between two rungs is found", () => {
     "~ DestinationRule echo: " +
       "spec.trafficPolicy.connectionPool.http.maxRequestsPerConnection: (absent) → 10",
   ]);
+  assert.deepEqual(differences(settings(to, {}), settings(to, { sessionResumption: 0 })), [
+    "+ EnvoyFilter full-handshakes",
+  ]);
   assert.deepEqual(differences(settings(to, {}), settings(to, { bodyBytes: 257 })), [
     "~ server: ztbench-service.service: ExecStart -body-bytes: 256 → 257",
   ]);
