@@ -42,7 +42,7 @@ function rowsOf(name: string, scale: number, cost: HandshakeCost, notes: Footnot
     const mark = notes.mark(cost.reason);
     return [[name, "TLS and plain", mark, mark, "", ""]];
   }
-  const shown = (estimate: ChurnCost["steady"]) => formatDifference(estimate, scale, 1, notes);
+  const shown = (estimate: ChurnCost["steady"]) => formatDifference(estimate, scale, 0, notes);
   const row = (title: string, kind: string, churn: ChurnCost, last: string): string[] => [
     title,
     kind,

@@ -176,6 +176,17 @@ for (const [key, value] of [
   });
 }
 
+test("of many settings that differ a row names some, and the list names all", () => {
+  const keys = Array.from({ length: 20 }, (_, index) => `tuning.server.knob-${index + 10}`);
+  const other = keys.reduce((side, key) => withCampaign(side, key, "applied 1"), reference);
+  const agreement = compareCampaigns(reference, other);
+  assert.match(agreement.rows[0]?.reason ?? "", /knob-10, .*knob-15, and 14 more$/);
+  assert.deepEqual(
+    agreement.campaignDifferences.map(({ key }) => key),
+    keys,
+  );
+});
+
 test("fewer CPUs of a unit are named, whichever ones they are", async () => {
   const recpu = (cpus: string) =>
     sideOf(5, 1.5, undefined, (shape, plan) => ({
