@@ -2,11 +2,12 @@
  * Renewals of certificates by treatment over its valid runs, each beside the treatment that it is
  * compared with: the placebo, whose certificates outlast its runs.
  */
-import { baselineOf, type Plan } from "../contracts/plan.ts";
+import { baselineOf, type Plan, type Treatment } from "../contracts/plan.ts";
 import { isMeasured } from "./blocks.ts";
 import { type Cell, none, notMeasured, numberOf, sumOf, value } from "./cell.ts";
 import { middle, whyNone } from "./comparison.ts";
 import type { JudgedRun } from "./judged-run.ts";
+import type { RunLatency } from "./latency.ts";
 import type { RunRotation } from "./rotation.ts";
 import { meanInterval, proportionDifference, wilsonInterval } from "./statistics.ts";
 
@@ -60,9 +61,9 @@ export function summariseRotations(plan: Plan, runs: readonly JudgedRun[]): Rota
       // Topologies without certificates are no part of this.
       const declares = "certificateSeconds" in treatment.parameters;
       if (!declares && own.every(({ rotation }) => rotation === undefined)) return [];
-      const arm = armOf(plan, treatment, rotations, whyNone(own));
+      const arm = armOf(plan, treatment, rotations, own);
       if (arm.placebo === undefined) return [arm];
-      return [{ ...arm, badPerEvent: badPerEventOf(plan, treatment.label, arm.placebo, runs) }];
+      return [{ ...arm, badPerEvent: badPerEventOf(plan, treatment, arm.placebo, runs) }];
     }),
   };
 }
@@ -71,11 +72,12 @@ function armOf(
   plan: Plan,
   treatment: Plan["treatments"][number],
   rotations: readonly RunRotation[],
-  reason: string,
+  own: readonly JudgedRun[],
 ): RotationArm {
   const { label } = treatment;
   const baseline = baselineOf(plan, treatment);
-  const missing = none(reason);
+  const missing = none(whyNone(own));
+  const counted = own.filter(isCounted);
   const over = (read: (rotation: RunRotation) => Cell): Cell =>
     middle(rotations.map(read), missing);
   const renewals = rotations.flatMap(({ renewals: of }) => countsOf(of));
@@ -90,43 +92,63 @@ function armOf(
       fullHandshakes: over(({ fullHandshakes }) => fullHandshakes),
       resumedHandshakes: over(({ resumedHandshakes }) => resumedHandshakes),
       worstSecond: over(({ worstSecond }) => worstSecond),
-      bad: over(({ bad }) => bad),
+      // Also of runs that failed requests have made invalid.
+      bad: middle(
+        counted.flatMap(({ rotation }) => rotation?.bad ?? []),
+        missing,
+      ),
     },
   };
 }
 
 /**
  * Mean over blocks of (bad requests of the arm - those of its placebo) / renewals of the arm. Its
- * interval is the wider of two: Student's over blocks, which sees that bad requests come together,
+ * interval reaches over two: Student's over blocks, which sees that bad requests come together,
  * and that of the difference of two shares, which is not empty where none was bad.
  */
 function badPerEventOf(
   plan: Plan,
-  label: string,
+  treatment: Treatment,
   placebo: string,
   runs: readonly JudgedRun[],
 ): BadPerEvent {
   if (plan.rotation === undefined) return none("the plan has no objective for them");
+  const other = plan.treatments.find(({ label }) => label === placebo);
+  if (other?.condition !== treatment.condition) {
+    return none(`${placebo} does not start as it does: one of them is cold`);
+  }
+  const arms = [treatment.label, placebo].map((label) => runs.filter((r) => r.label === label));
+  const [own = [], placebos = []] = arms.map((arm) => arm.filter(isCounted));
+  if (placebos.length > 0 && placebos.every(({ rotation }) => rotation === undefined)) {
+    return none(`${placebo} has no certificates`);
+  }
+  if (placebos.some((run) => eventsOf(run) > 0)) return none(`${placebo} renews certificates, too`);
+  if (own.length > 0 && own.every((run) => eventsOf(run) === 0)) return none("nothing was renewed");
   const blocks = Array.from({ length: plan.blocks }, (_, index) => index + 1).flatMap((block) => {
-    const own = runs.filter((run) => run.block === block);
-    const [arm, other] = [countBad(own, label), countBad(own, placebo)];
-    if (arm === undefined || other === undefined || arm.events === 0) return [];
-    return [{ arm, other, perEvent: (arm.bad - other.bad / other.runs) / arm.events }];
+    const here = (run: JudgedRun) => run.block === block;
+    const counts = [countBad(own.filter(here)), countBad(placebos.filter(here))] as const;
+    const [arm, still] = counts;
+    if (arm === undefined || still === undefined || arm.events === 0) return [];
+    return [{ arm, still, perEvent: (arm.bad - (still.bad / still.runs) * arm.runs) / arm.events }];
   });
-  if (blocks.length < 2) return none("two blocks in which both are valid and renew are needed");
+  return blocks.length < 2
+    ? none("two blocks are needed in which it renews and both were measured")
+    : perEventOver(blocks);
+}
+
+type BadBlock = { readonly arm: BadCount; readonly still: BadCount; readonly perEvent: number };
+
+function perEventOver(blocks: readonly BadBlock[]): BadPerEvent {
   const { mean, low, high, n } = meanInterval(blocks.map(({ perEvent }) => perEvent));
-  const total = (read: (block: (typeof blocks)[number]) => number) =>
+  const total = (read: (block: BadBlock) => number) =>
     blocks.reduce((sum, block) => sum + read(block), 0);
   const planned = total(({ arm }) => arm.planned);
+  const bad = total(({ arm }) => arm.bad);
+  const badOthers = total(({ still }) => still.bad);
+  const others = total(({ still }) => still.planned);
   const shares = proportionDifference(
-    wilsonInterval(
-      total(({ arm }) => arm.bad),
-      planned,
-    ),
-    wilsonInterval(
-      total(({ other }) => other.bad),
-      total(({ other }) => other.planned),
-    ),
+    wilsonInterval(bad, planned),
+    wilsonInterval(badOthers, others),
   );
   const requests = planned / total(({ arm }) => arm.events);
   return {
@@ -138,6 +160,20 @@ function badPerEventOf(
   };
 }
 
+/** Gates that a rotation fails by what it does to requests, which is what is counted here. */
+const ofRequests: ReadonlySet<string> = new Set(["sent", "goodput", "overflow", "proxy-errors"]);
+
+type CountedRun = JudgedRun & { readonly latency: RunLatency };
+
+/** Were runs left out that failed requests have made invalid, a breach could not be seen. */
+function isCounted(run: JudgedRun): run is CountedRun {
+  const isSound = run.gates.every(({ id, outcome }) => outcome !== "invalid" || ofRequests.has(id));
+  return isSound && run.latency !== undefined;
+}
+
+const eventsOf = ({ rotation }: JudgedRun): number =>
+  Object.values(rotation?.renewals ?? {}).reduce((sum, count) => sum + count, 0);
+
 type BadCount = {
   readonly bad: number;
   readonly planned: number;
@@ -145,18 +181,17 @@ type BadCount = {
   readonly runs: number;
 };
 
-/** Over the valid runs of a treatment; undefined if it has none, or one that is not counted. */
-function countBad(runs: readonly JudgedRun[], label: string): BadCount | undefined {
-  const own = runs.filter((run) => run.label === label).filter(isMeasured);
+/** Undefined without runs, or with one whose bad requests were not counted. */
+function countBad(runs: readonly CountedRun[]): BadCount | undefined {
   let [bad, planned, events] = [0, 0, 0];
-  for (const { rotation, latency } of own) {
-    const found = rotation && numberOf(rotation.bad);
-    if (rotation === undefined || found === undefined) return undefined;
+  for (const run of runs) {
+    const found = run.rotation && numberOf(run.rotation.bad);
+    if (found === undefined) return undefined;
     bad += found;
-    planned += latency.planned;
-    events += Object.values(rotation.renewals).reduce((sum, count) => sum + count, 0);
+    planned += run.latency.planned;
+    events += eventsOf(run);
   }
-  return own.length === 0 ? undefined : { bad, planned, events, runs: own.length };
+  return runs.length === 0 ? undefined : { bad, planned, events, runs: runs.length };
 }
 
 /** Of every proxy of a run; of one whose proxies count none, the reason. */

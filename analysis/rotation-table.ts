@@ -36,7 +36,10 @@ export function rotationTable({ arms, sloMilliseconds }: Rotations): Table {
       "worst s: p99 of the worst second over that of the median one; the worst of many is high " +
         "by itself, so only what exceeds the placebo's counts",
       ...(judged
-        ? [`bad: requests of a run that failed or took longer than ${sloMilliseconds} ms`]
+        ? [
+            `bad: requests of a run that failed, were not sent, or took longer than ` +
+              `${sloMilliseconds} ms, also in runs that such requests have made invalid`,
+          ]
         : []),
     ],
   };

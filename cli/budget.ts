@@ -6,10 +6,10 @@ import { type BudgetOutcome, judgeBudget } from "../analysis/budget.ts";
 import { renderBudget } from "../analysis/budget-table.ts";
 import { renderBudgetJunit } from "../analysis/exports/budget-junit.ts";
 import { analyse } from "../analysis/report.ts";
-import { type Budget, budgetSchema } from "../contracts/budget.ts";
+import { type Budget, type BudgetEntry, budgetSchema } from "../contracts/budget.ts";
 import { parseDocument } from "../contracts/document.ts";
 import { exitCodes, Failure } from "../contracts/failure.ts";
-import { loadOf, type Plan } from "../contracts/plan.ts";
+import { isBaseline, loadOf, type Plan } from "../contracts/plan.ts";
 import { readArguments, type Verb } from "./verb.ts";
 import { readText } from "./workspace.ts";
 
@@ -57,11 +57,8 @@ export function requireJudgeable({ name, budgets }: Budget, plan: Plan): void {
     const rates = plan.treatments
       .filter(({ label }) => entry.treatments.includes(label))
       .map((treatment) => ({ label: treatment.label, rate: loadOf(plan, treatment).rateQps }));
-    const lacksObjective = entry.metric === "badPerRenewal" && plan.rotation === undefined;
     return [
-      ...(lacksObjective
-        ? [`${entry.id}: plan ${plan.name} has no rotation.sloMilliseconds to judge by`]
-        : []),
+      ...(entry.metric === "badPerRenewal" ? renewalProblems(entry, plan) : []),
       ...[...entry.treatments, ...over]
         .filter((label) => !labels.includes(label))
         .map((label) => `${entry.id}: treatment ${label} is not in plan ${plan.name}`),
@@ -74,6 +71,22 @@ export function requireJudgeable({ name, budgets }: Budget, plan: Plan): void {
   throw new Failure("document", `budget ${name}: ${problems.join("; ")}`, {
     hint: `treatments of plan ${plan.name}: ${labels.join(", ")}`,
   });
+}
+
+/** A renewal is judged by an objective, and beside a placebo. */
+function renewalProblems({ id, treatments }: BudgetEntry, plan: Plan): readonly string[] {
+  if (plan.rotation === undefined) {
+    return [`${id}: plan ${plan.name} has no rotation.sloMilliseconds to judge by`];
+  }
+  return plan.treatments
+    .filter(({ label }) => treatments.includes(label))
+    .flatMap((treatment) => {
+      const { label, parameters } = treatment;
+      if (isBaseline(plan, label)) return [`${id}: ${label} is a placebo itself`];
+      return "certificateSeconds" in parameters
+        ? []
+        : [`${id}: ${label} has no certificateSeconds, so that none is renewed`];
+    });
 }
 
 /** The outcome of a campaign's own budget, with its exit code. */

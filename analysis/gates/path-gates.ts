@@ -93,10 +93,14 @@ const sessions: Gate = {
     if (Number(record.deployment.parameters["sessionResumption"] ?? 1) === 1) {
       return missing("this treatment may take up sessions again, or has none");
     }
-    const counted = legs.filter(({ counts }) => counts.fullHandshakes !== undefined);
-    if (counted.length === 0) return checked(false, "no proxy on this path counts them");
-    const resumed = counted.reduce((sum, { counts }) => sum + (counts.resumedHandshakes ?? 0), 0);
-    return checked(resumed === 0, `${resumed} taken up again`);
+    const found = legs.flatMap(
+      ({ counts: { fullHandshakes: full, resumedHandshakes: resumed } }) =>
+        full === undefined || resumed === undefined ? [] : [{ full, resumed }],
+    );
+    if (found.length === 0) return checked(false, "no proxy on this path counts them");
+    const full = found.reduce((sum, leg) => sum + leg.full, 0);
+    const resumed = found.reduce((sum, leg) => sum + leg.resumed, 0);
+    return checked(resumed === 0, `${resumed} taken up again, ${full} full`);
   },
 };
 

@@ -797,7 +797,7 @@ test("a session that is taken up again voids a run whose handshakes are all to b
   const one = { fullHandshakes: 1, resumedHandshakes: 1 };
   const never = { sessionResumption: 0 };
   assert.equal(judged(never, one)?.outcome, "invalid");
-  assert.equal(judged(never, one)?.measured, "1 taken up again");
+  assert.equal(judged(never, one)?.measured, "1 taken up again, 1 full");
   assert.equal(judged(never, { fullHandshakes: 2, resumedHandshakes: 0 })?.outcome, "pass");
   assert.equal(judged(never, {})?.outcome, "invalid");
   assert.equal(judged({ sessionResumption: 1 }, one)?.outcome, "unavailable");

@@ -1,7 +1,7 @@
 /** Renewals of certificates: how they are counted, how many fall due, and what the table shows. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { none, value } from "../../../analysis/cell.ts";
+import { none, numberOf, value } from "../../../analysis/cell.ts";
 import { judgeRun } from "../../../analysis/gates/judge.ts";
 import type { JudgedRun } from "../../../analysis/judged-run.ts";
 import { proxyFactsOf } from "../../../analysis/proxy-facts.ts";
@@ -227,7 +227,10 @@ test("bad requests of an arm are told by the event, less those of its placebo", 
     text,
     /leaf: bad requests an event, over those of placebo: \+7\.50 \[\+5\.\d\d, \+9/,
   );
-  assert.match(text, /bad: requests of a run that failed or took longer than 10 ms/);
+  assert.match(
+    text,
+    /bad: requests of a run that failed, were not sent, or took longer than 10 ms/,
+  );
 });
 
 test("events that bring nothing bad have an interval none the less", () => {
@@ -249,7 +252,7 @@ test("bad requests that come together widen the interval", () => {
 test("without an objective or two blocks, bad requests are not told by the event, and why", () => {
   assert.deepEqual(badOf([0, 0, 2]).found, {
     kind: "none",
-    reason: "two blocks in which both are valid and renew are needed",
+    reason: "two blocks are needed in which it renews and both were measured",
   });
   const runs = [runWith("placebo", 1, [0, 0, 0, 0]), runWith("leaf", 1, [2, 2, 0, 0])];
   const arms = summariseRotations(planWith({ certificateSeconds: 10 }), runs)?.arms;
@@ -261,4 +264,39 @@ test("without an objective or two blocks, bad requests are not told by the event
     () => planWith({}, objective),
     /rotation.*must be absent, no treatment has certificateSeconds/s,
   );
+});
+
+test("what a renewal breaks is counted, though its run is invalid for it", () => {
+  const plan = planWith({ certificateSeconds: 10 }, objective);
+  const gateOf = (id: string) => [{ id, outcome: "invalid" }] as unknown as JudgedRun["gates"];
+  const leafOf = (block: number, gate: string): JudgedRun => ({
+    ...runWith("leaf", block, [1, 1, 0, 0, 40]),
+    ...{ verdict: "INVALID", gates: gateOf(gate) },
+  });
+  const of = (gate: string) => {
+    const placebos = [1, 2].map((block) => runWith("placebo", block, [0, 0, 0, 0, 0]));
+    const runs = [...placebos, leafOf(1, gate), leafOf(2, gate)];
+    return summariseRotations(plan, runs)?.arms.find(({ label }) => label === "leaf");
+  };
+  const found = of("goodput")?.badPerEvent;
+  assert.equal(found?.kind, "estimate");
+  assert.equal(found.mean, 20);
+  assert.deepEqual(numberOf(of("goodput")?.figures.bad ?? none("")), 40);
+  assert.equal(of("rotations")?.badPerEvent?.kind, "none");
+});
+
+test("beside what renews, too, or has no certificates, bad requests are not told, and why", () => {
+  const reasonOf = (placebo: Counts | undefined, leaf: Counts) => {
+    const runs = [1, 2].flatMap((block) => [
+      runWith("placebo", block, placebo),
+      runWith("leaf", block, leaf),
+    ]);
+    const plan = planWith({ certificateSeconds: 10 }, objective);
+    const found = summariseRotations(plan, runs)?.arms.find(({ label }) => label === "leaf");
+    return found?.badPerEvent?.kind === "none" ? found.badPerEvent.reason : undefined;
+  };
+  const leaf: Counts = [1, 1, 0, 0, 4];
+  assert.equal(reasonOf([1, 1, 0, 0, 2], leaf), "placebo renews certificates, too");
+  assert.equal(reasonOf(undefined, leaf), "placebo has no certificates");
+  assert.equal(reasonOf([0, 0, 0, 0, 0], [0, 0, 0, 0, 4]), "nothing was renewed");
 });

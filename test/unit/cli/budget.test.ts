@@ -37,7 +37,15 @@ test("what a plan does not measure is told before the campaign begins", () => {
 
 test("renewals are judged by the plan's objective, so that it must have one", () => {
   const budget = parseDocument(budgetSchema, read("budgets/rotation.yaml"), "rotation.yaml");
-  const { rotation, ...plan } = parseDocument(planSchema, read("plans/rotation.yaml"), "plan.yaml");
+  const whole = parseDocument(planSchema, read("plans/rotation.yaml"), "plan.yaml");
+  const { rotation, ...plan } = whole;
+  const placebo = {
+    ...budget,
+    budgets: budget.budgets.map((b) => ({ ...b, treatments: ["placebo"] })),
+  };
+  assert.throws(() => {
+    requireJudgeable(placebo, whole);
+  }, /renewal: placebo is a placebo itself/);
   assert.notEqual(rotation, undefined);
   assert.throws(() => {
     requireJudgeable(budget, plan);
