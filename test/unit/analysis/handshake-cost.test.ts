@@ -115,6 +115,10 @@ function fitted(cost: HandshakeCost): HandshakeCost & { kind: "fit" } {
 }
 
 type Estimate = ReturnType<typeof fitted>["tls"]["handshake"];
+const close = (estimate: Estimate, us: number) => {
+  assert.equal(estimate.kind, "estimate");
+  assert.ok(Math.abs(estimate.mean - us * 1000) < 20, `${estimate.mean}, wanted ${us} µs`);
+};
 const holds = (estimate: Estimate, truly: number) => {
   assert.equal(estimate.kind, "estimate");
   const { low, high } = estimate;
@@ -126,10 +130,6 @@ test("request, connection and handshake are found, whatever a block does to all 
   assert.deepEqual(blocks, [1, 2, 3, 4, 5]);
   const { tls, full, plain } = fitted(costs.meanNs);
   assert.equal(full, undefined);
-  const close = (estimate: Estimate, us: number) => {
-    assert.equal(estimate.kind, "estimate");
-    assert.ok(Math.abs(estimate.mean - us * 1000) < 20, `${estimate.mean}, wanted ${us} µs`);
-  };
   // The level of the blocks, 150 µs on average, is part of every request.
   close(tls.steady, 550);
   close(plain.steady, 450);
@@ -146,10 +146,6 @@ test("full handshakes are told beside resumed ones, over the same plaintext", ()
   const { costs, arms: found } = costsOf(plan, runsOf(5, 0.001));
   const { full, tls } = fitted(costs.meanNs);
   assert.ok(full);
-  const close = (estimate: Estimate, us: number) => {
-    assert.equal(estimate.kind, "estimate");
-    assert.ok(Math.abs(estimate.mean - us * 1000) < 20, `${estimate.mean}, wanted ${us} µs`);
-  };
   close(full.steady, 550);
   close(full.opening, 2900);
   close(full.handshake, 2750);
