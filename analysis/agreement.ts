@@ -129,7 +129,7 @@ function differencesOf(
   return own === undefined || other === undefined ? [] : settingDifferences(own, other);
 }
 
-/** In a table there is room for some; each that differs is told beside it. */
+/** A footnote has room for some; the list under the table has more, and --json has all. */
 const keysTold = 6;
 
 function otherSettings(keys: readonly string[]): string {

@@ -284,16 +284,8 @@ function judgeFailures(
   const wilson = wilsonInterval(bad, planned);
   const low = Math.max(0, Math.min(student.low, wilson.low));
   const high = Math.min(1, Math.max(student.high, wilson.high));
-  const outcome = high <= limit ? "pass" : low > limit ? "breach" : "at risk";
-  return {
-    outcome,
-    centre,
-    low,
-    high,
-    blocks: new Set(runs.filter((r) => r.label === label).map((r) => r.block)).size,
-    ...(limit > 0 && { used: high / limit }),
-    ...(outcome === "at risk" && { reason: "more requests would be needed to decide" }),
-  };
+  const blocks = new Set(runs.filter((r) => r.label === label).map((r) => r.block)).size;
+  return judgeCounts({ centre, low, high, blocks }, limit, "requests");
 }
 
 /** Bad requests that a renewal brings beside its placebo's; see `badPerEvent`. */
@@ -304,11 +296,24 @@ function judgeRenewals(limit: number, label: string, { rotations }: Analysis): J
     return { outcome: "not judged", reason };
   }
   const { mean: centre, low, high, pairs: blocks } = found;
+  return judgeCounts({ centre, low, high, blocks }, limit, "renewals");
+}
+
+type CountedInterval = {
+  readonly centre: number;
+  readonly low: number;
+  readonly high: number;
+  readonly blocks: number;
+};
+
+/** An interval that counts make as well as blocks, so that no number of blocks decides. */
+function judgeCounts(interval: CountedInterval, limit: number, counted: string): Judgement {
+  const { low, high } = interval;
   const outcome = high <= limit ? "pass" : low > limit ? "breach" : "at risk";
   return {
     outcome,
-    ...{ centre, low, high, blocks },
+    ...interval,
     ...(limit > 0 && { used: high / limit }),
-    ...(outcome === "at risk" && { reason: "more renewals would be needed to decide" }),
+    ...(outcome === "at risk" && { reason: `more ${counted} would be needed to decide` }),
   };
 }

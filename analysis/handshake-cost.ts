@@ -72,7 +72,7 @@ export function handshakeCostsOf(
   runs: readonly JudgedRun[],
 ): HandshakeCosts | undefined {
   if (arms === undefined) return undefined;
-  const labels = arms.flatMap(({ tls, full, plain }) => [tls, full ?? tls, plain]);
+  const labels = arms.flatMap((arm) => kinds.map((kind) => labelOf(arm, kind)));
   const blocks = completeBlocks(planned, [...new Set(labels)], runs);
   const cost = (id: ChurnQuantity) => costOf(id, arms, [...blocks.values()]);
   return {
@@ -91,7 +91,8 @@ export function handshakeCostsOf(
 }
 
 type Arms = NonNullable<Ladder["handshake"]>;
-type Kind = "tls" | "full" | "plain";
+const kinds = ["tls", "full", "plain"] as const;
+type Kind = (typeof kinds)[number];
 
 /** Connections that are never closed shake no hands, full or not. */
 const labelOf = (arm: Arms[number], kind: Kind): string => arm[kind] ?? arm.tls;

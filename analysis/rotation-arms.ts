@@ -127,16 +127,22 @@ function badPerEventOf(
   const blocks = Array.from({ length: plan.blocks }, (_, index) => index + 1).flatMap((block) => {
     const here = (run: JudgedRun) => run.block === block;
     const counts = [countBad(own.filter(here)), countBad(placebos.filter(here))] as const;
-    const [arm, still] = counts;
-    if (arm === undefined || still === undefined || arm.events === 0) return [];
-    return [{ arm, still, perEvent: (arm.bad - (still.bad / still.runs) * arm.runs) / arm.events }];
+    const [arm, baseline] = counts;
+    if (arm === undefined || baseline === undefined || arm.events === 0) return [];
+    return [
+      {
+        arm,
+        baseline,
+        perEvent: (arm.bad - (baseline.bad / baseline.runs) * arm.runs) / arm.events,
+      },
+    ];
   });
   return blocks.length < 2
     ? none("two blocks are needed in which it renews and both were measured")
     : perEventOver(blocks);
 }
 
-type BadBlock = { readonly arm: BadCount; readonly still: BadCount; readonly perEvent: number };
+type BadBlock = { readonly arm: BadCount; readonly baseline: BadCount; readonly perEvent: number };
 
 function perEventOver(blocks: readonly BadBlock[]): BadPerEvent {
   const { mean, low, high, n } = meanInterval(blocks.map(({ perEvent }) => perEvent));
@@ -144,8 +150,8 @@ function perEventOver(blocks: readonly BadBlock[]): BadPerEvent {
     blocks.reduce((sum, block) => sum + read(block), 0);
   const planned = total(({ arm }) => arm.planned);
   const bad = total(({ arm }) => arm.bad);
-  const badOthers = total(({ still }) => still.bad);
-  const others = total(({ still }) => still.planned);
+  const badOthers = total(({ baseline }) => baseline.bad);
+  const others = total(({ baseline }) => baseline.planned);
   const shares = proportionDifference(
     wilsonInterval(bad, planned),
     wilsonInterval(badOthers, others),
